@@ -32,7 +32,7 @@ every=("done" damaged alone restarted "${bad[@]}")
 scenarios=() arguments=("$@")
 while (($#)); do
   case $1 in
-  -h | --help) usage ;;
+  -h | --help) usage "$1" ;;
   *) choose "$1" ;;
   esac
   shift
@@ -121,7 +121,7 @@ scenario_restarted() {
   within "$step_limit" "interrupted" has_phase stopped cp-1
   arrived cp-1
   vm ssh cp-1 'systemctl start kiln'
-  within "$form_limit" "hook done" has_phase "done" cp-1
+  within "$form_limit" "hook done" is_done cp-1
   arrived cp-1
 }
 
@@ -143,7 +143,7 @@ bad_document() {
 adapt_bad() {
   sed -i '0,/^  endpoint:/s//  boot: {stepTimeout: 1m}\n&/' "$dir/cluster.yaml"
 }
-has_verdict() { has_fault "${machines[-1]}" || has_phase "done" "${machines[-1]}"; }
+has_verdict() { has_fault "${machines[-1]}" || is_done "${machines[-1]}"; }
 
 one() {
   if declare -F "scenario_$1" >/dev/null; then "scenario_$1"; else bad_document "$1"; fi

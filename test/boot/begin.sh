@@ -7,13 +7,15 @@
 # anew, with these arguments.
 begin() {
   if [[ $MACHINES != container ]]; then
-    tmp=$(mktemp -d)
     "$here/image.sh"
+    tmp=$(mktemp -d)
+    trap 'rm -rf "$tmp"' EXIT
     programs
   elif [[ -z ${KILN_BOOT_ALONE:-} ]]; then
     "$here/alone.sh" true # before minutes go into the image
     "$here/image-fast.sh"
     tmp=$(mktemp -d)
+    trap 'rm -rf "$tmp"' EXIT
     programs
     KILN_BOOT_TMP=$tmp exec "$here/alone.sh" "$0" "$@"
   else
@@ -22,6 +24,7 @@ begin() {
   : >"$tmp/summary"
   trap finish EXIT
   vm off
+  fail_on_errors
 }
 
 programs() {
@@ -36,6 +39,7 @@ own_programs() { :; }
 # finish takes the machines away. With $keep it leaves them, or, where they would end with this
 # script, gives a shell in their network first.
 finish() {
+  trap - ERR
   if [[ -n ${keep:-} && $MACHINES != container ]]; then
     say "left running: what was rendered is in $tmp; end it with: $here/vm.sh off"
     return
@@ -54,6 +58,7 @@ finish() {
 each() {
   local function=$1 status failed=0 begun=$SECONDS
   shift
+  trap - ERR
   for case in "$@"; do
     vm off
     power_on=$SECONDS dir=$tmp/$case
@@ -61,6 +66,7 @@ each() {
     set +e
     (
       set -e
+      fail_on_errors
       "$function" "$case"
     )
     status=$?

@@ -87,7 +87,7 @@ within() {
 fail() {
   local machine
   say "FAILED: $case: $1"
-  show "the last attempt" cat "$tmp/attempt"
+  [[ ! -e $tmp/attempt ]] || show "the last attempt" cat "$tmp/attempt"
   for machine in "${machines[@]}"; do
     show "$machine: console" tail -n 30 "$vms/$machine/console.log"
     show "$machine" vm ssh "$machine" '
@@ -101,6 +101,18 @@ fail() {
   done
   record "FAILED: $1"
   exit 1
+}
+# fail_on_errors: from here on a command that fails outside of a check fails the case as well.
+fail_on_errors() {
+  set -E
+  shell_level=$BASH_SUBSHELL
+  trap 'explain "$?" "$BASH_COMMAND" "$LINENO"' ERR
+}
+explain() { # explain STATUS COMMAND LINE
+  # If this is not the shell that began, that one will say it.
+  ((BASH_SUBSHELL == shell_level)) || return 0
+  trap - ERR
+  fail "${BASH_SOURCE[1]##*/} line $3: status $1 of: $2"
 }
 show() { # show TITLE COMMAND...
   printf '\n--- %s\n' "$1"
@@ -152,9 +164,17 @@ has_phase() { # has_phase PHASE MACHINE
 has_fault() { # has_fault MACHINE
   vm ssh "$1" cat /var/lib/kiln/status.json | grep -F '"faults":[{'
 }
+# is_done MACHINE: the hook of this boot has ended well. What it wrote is not enough: a status of the
+# boot before says done as well, and a hook that was done writes no new one.
+is_done() {
+  has_phase "done" "$1" && hook_has_exited "$1"
+}
+hook_has_exited() { # hook_has_exited MACHINE
+  vm ssh "$1" systemctl show kiln -p SubState --value | grep -x exited
+}
 hooks_are_done() {
   local machine
-  for machine in "${machines[@]}"; do has_phase "done" "$machine" || return; done
+  for machine in "${machines[@]}"; do is_done "$machine" || return; done
 }
 
 coredns_is_available() {

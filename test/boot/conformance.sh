@@ -42,7 +42,7 @@ while (($#)); do
     shift
     ;;
   --keep) keep=yes ;;
-  -h | --help) usage ;;
+  -h | --help) usage "$1" ;;
   *) die "what is $1? See $0 --help" ;;
   esac
   shift

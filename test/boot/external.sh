@@ -24,7 +24,7 @@ keep='' case=external arguments=("$@")
 for word in "$@"; do
   case $word in
   --keep) keep=yes ;;
-  *) usage ;;
+  *) usage "$word" ;;
   esac
 done
 begin "${arguments[@]}"
@@ -89,7 +89,7 @@ replace() {
   power_on=$SECONDS control_planes=("${rest[0]}")
   now=$(date -u +%FT%TZ)
   power "$1"
-  within "$form_limit" "hook done on $1" has_phase "done" "$1"
+  within "$form_limit" "hook done on $1" is_done "$1"
   within "$step_limit" "heartbeats of $1 go on" heartbeat_after "$1" "$now"
   within "$step_limit" "all nodes Ready" nodes_are_ready
   control_planes=(cp-1 cp-2 cp-3)

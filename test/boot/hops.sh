@@ -41,7 +41,7 @@ keep='' scenarios=() arguments=("$@")
 for word in "$@"; do
   case $word in
   --keep) keep=yes ;;
-  -*) usage ;;
+  -*) usage "$word" ;;
   *) choose "$word" ;;
   esac
 done

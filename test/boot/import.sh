@@ -28,7 +28,7 @@ keep='' arguments=("$@")
 for word in "$@"; do
   case $word in
   --keep) keep=yes ;;
-  *) usage ;;
+  *) usage "$word" ;;
   esac
 done
 form_limit=600 step_limit=200
@@ -106,7 +106,7 @@ replace_it() { # replace_it MACHINE
   vm kill "$machine"
   vm start "$machine" "$dir/nodes/$machine" "$control_plane_memory"
   within "$form_limit" "$machine Ready with its document" nodes_are_ready
-  within "$form_limit" "hook done on $machine" has_phase "done" "$machine"
+  within "$form_limit" "hook done on $machine" is_done "$machine"
   control_planes=("$machine")
   within "$step_limit" "three votes" all_vote
   within "$step_limit" "$machine's API server is ready" kubectl get --raw /readyz

@@ -82,7 +82,7 @@ ended_kubeadm() {
 }
 ended_kiln() {
   local begun age
-  soon has_phase "done" cp-1 >/dev/null
+  soon is_done cp-1 >/dev/null
   # shellcheck disable=SC2016 # the machine expands it
   age=$(vm ssh cp-1 'echo $(($(date +%s%N) - $(stat -c %.9Y /var/lib/kiln/status.json | tr -d .)))')
   ended=$(($(clock) - power_on - age / 10000000))

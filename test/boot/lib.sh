@@ -2,8 +2,8 @@
 # What the scripts of this folder share: where things are, and how they speak. Sourced, never run.
 
 # here is this folder; store holds everything that is built or booted, outside the repository, and
-# cache what belongs to one minor of Kubernetes. KILN_BOOT_MINOR may also be a release of one, such as
-# 1.36.2: another one than that of versions.sh.
+# cache what belongs to one minor of Kubernetes. KILN_BOOT_MINOR is a minor, or a release such as
+# 1.36.2, for another release than the one that versions.sh has for the minor.
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 store=${KILN_BOOT_CACHE:-$HOME/.cache/kiln-boot}
 release=${KILN_BOOT_MINOR:-1.36}
@@ -31,9 +31,13 @@ commit() {
   git -C "$here" rev-parse HEAD | sed "s/\$/${changes:+ and changes}/"
 }
 
-# usage ends a script with its head, which is its help.
+# usage WORD ends a script with its head, which is its help, or fails if WORD does not ask for that.
 usage() {
-  sed -n '2,/^set/{s/^# \{0,1\}//p}' "$0"
+  case $1 in
+  -h | --help) ;;
+  *) die "what is $1? See $0 --help" ;;
+  esac
+  sed -n '2,/^set/{/^# shellcheck/d;s/^# \{0,1\}//p}' "$0"
   exit 0
 }
 

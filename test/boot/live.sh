@@ -29,7 +29,7 @@ while (($#)); do
     [[ $cuts =~ ^[0-9]+$ ]] || die "--cuts needs a number"
     shift
     ;;
-  *) usage ;;
+  *) usage "$1" ;;
   esac
   shift
 done
@@ -117,7 +117,7 @@ for ((cut = 1; cut <= cuts; cut++)); do
   state=$(head -n 1 "$vms/worker-1/var/lib/kiln/state" 2>/dev/null | wc -w)
   forget_boots worker-1
   vm again worker-1
-  within "$step_limit" "worker-1 starts again (cut $cut)" has_phase "done" worker-1
+  within "$step_limit" "worker-1 starts again (cut $cut)" is_done worker-1
   within "$step_limit" "the kubelet starts after cut $cut" kubelet_is_active
   two=$((two + (state == 2)))
   record "cut $cut: worker-1 was made from $state document(s), and starts"
@@ -177,7 +177,7 @@ kubectl drain worker-1 --ignore-daemonsets --delete-emptydir-data --timeout=60s 
   >"$tmp/attempt" 2>&1 || fail "worker-1 is drained"
 vm kill worker-1
 vm start worker-1 "$dir/nodes/worker-1" "$worker_memory"
-within "$form_limit" "the new worker-1 is done" has_phase "done" worker-1
+within "$form_limit" "the new worker-1 is done" is_done worker-1
 listed worker-1 "$dir/new-one"
 for file in changed changed.keys; do
   diff "$dir/$file" "$dir/${file/changed/new-one}" >"$tmp/attempt" ||

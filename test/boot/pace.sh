@@ -28,7 +28,7 @@ source "$here/probes.sh"
 source "$here/begin.sh"
 
 rounds=${1:-7}
-[[ $rounds =~ ^[0-9]+$ ]] || usage
+[[ $rounds =~ ^[0-9]+$ ]] || usage "$rounds"
 FLANNEL=0.26.7
 flanneld=$bin/flannel-$FLANNEL/flannel
 

@@ -55,7 +55,7 @@ every=(
 scenarios=() arguments=("$@")
 while (($#)); do
   case $1 in
-  -h | --help) usage ;;
+  -h | --help) usage "$1" ;;
   *) choose "$1" ;;
   esac
   shift
@@ -124,7 +124,7 @@ join() {
   within "$learned" "all others have the route to worker-3" all_know worker-3
   ((SECONDS - power_on <= learned)) || fail "the route was there later than after $learned seconds"
   within "$form_limit" "worker-3 Ready" nodes_are_ready
-  within "$step_limit" "hook done on it" has_phase "done" worker-3
+  within "$step_limit" "hook done on it" is_done worker-3
   pods worker-3
   check_network ", with worker-3"
   within 1 "no file of the others was written" no_file_changed "$since"
@@ -193,7 +193,7 @@ scenario_pool() {
   machines+=(pool-3)
   within "$form_limit" "pool-3 Ready" nodes_are_ready
   within "$learned" "all others have the route to pool-3" all_know pool-3
-  within "$step_limit" "hook done on it" has_phase "done" pool-3
+  within "$step_limit" "hook done on it" is_done pool-3
   pods pool-3
   check_verify
   check_network ", with pool-3"
@@ -332,7 +332,7 @@ scenario_away() {
   vm ssh cp-1 mv /root/kube-apiserver.yaml /etc/kubernetes/manifests/
   power_on=$SECONDS
   within "$form_limit" "all nodes Ready" nodes_are_ready
-  within "$step_limit" "worker-2 is done" has_phase "done" worker-2
+  within "$step_limit" "worker-2 is done" is_done worker-2
   check_network ", with the API server back"
   # An API server that has just started remembers no versions. Control planes remove the entry of a
   # machine without a Node.

@@ -23,7 +23,7 @@ keep='' case=renewal arguments=("$@")
 for word in "$@"; do
   case $word in
   --keep) keep=yes ;;
-  *) usage ;;
+  *) usage "$word" ;;
   esac
 done
 begin "${arguments[@]}"
@@ -58,7 +58,7 @@ joins() {
   power_on=$SECONDS
   power "$1"
   within "$form_limit" "$1 Ready, which has $2" nodes_are_ready
-  within "$step_limit" "hook done on it" has_phase "done" "$1"
+  within "$step_limit" "hook done on it" is_done "$1"
 }
 
 # ends MACHINE prints when the kubelet's client certificate ends, in seconds since 1970.

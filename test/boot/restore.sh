@@ -23,7 +23,7 @@ keep=''
 case ${1:-} in
 '') ;;
 --keep) keep=yes ;;
-*) usage ;;
+*) usage "$1" ;;
 esac
 
 begin "$@"

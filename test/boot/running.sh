@@ -26,7 +26,7 @@ keep='' case=running arguments=("$@")
 for word in "$@"; do
   case $word in
   --keep) keep=yes ;;
-  *) usage ;;
+  *) usage "$word" ;;
   esac
 done
 begin "${arguments[@]}"

@@ -47,7 +47,7 @@ every=(
 scenarios=() arguments=("$@")
 while (($#)); do
   case $1 in
-  -h | --help) usage ;;
+  -h | --help) usage "$1" ;;
   *) choose "$1" ;;
   esac
   shift
@@ -244,7 +244,7 @@ scenario_cloud-init() {
   boots_well
   within 1 "each file was fetched once by each machine" asked / 10 # five files, two machines
   vm ssh worker-1 systemctl restart kiln
-  within "$step_limit" "the hook ran again" has_phase "done" worker-1
+  within "$step_limit" "the hook ran again" is_done worker-1
   within 1 "nothing was fetched again" asked / 10
   within 1 "crictl finds containerd" vm ssh worker-1 /opt/bin/crictl ps
   record "in /opt: $(vm ssh worker-1 du -sm /opt | cut -f 1) MB"

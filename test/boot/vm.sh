@@ -38,7 +38,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 # shellcheck source=container.sh
 source "$here/container.sh"
 
-usage() {
+show_usage() {
   sed -n '/^#   vm.sh/,/^#$/s/^# \{0,1\}//p' "$0" >&2
   exit 2
 }
@@ -289,7 +289,7 @@ log/2) load "$name" && cat "$dir/console.log" ;;
 api/2) api "$name" ;;
 list/1) each line ;;
 off/1) off ;;
-ssh/1) usage ;;
+ssh/1) show_usage ;;
 ssh/*) remote "${@:2}" ;;
-*) usage ;;
+*) show_usage ;;
 esac
