@@ -2,9 +2,11 @@
 # The bad documents of the proof. Each is rendered well and then changed behind kiln's back (plant),
 # because kiln refuses most of these mistakes itself. Sourced by proof-one.sh.
 #
-# A function bad_NAME plants the mistake in the document of $machines, and says in $what what it is.
-# It may put a patch of cluster.yaml into $patch, or an expression of sed for cluster.yaml into
-# $edit, that makes the same mistake: the proof notes what kiln says to it.
+# A function bad_NAME plants the mistake in the document of $machines, and says in $what what it is,
+# and in $finds what has to be found: a pattern of grep for a fault and its evidence, or for a sign of
+# the boot net. Another finding does not count. The function may put a patch of cluster.yaml into
+# $patch, or an expression of sed for cluster.yaml into $edit, that makes the same mistake: the proof
+# notes what kiln says to it.
 
 # The number of a repetition is a place in this list.
 bad=(byte missing-file missing-key wrong-san flag kubelet-value cni-path peer-url owner cycle
@@ -16,21 +18,25 @@ manifests=/etc/kubernetes/manifests
 bad_byte() {
   local document=$dir/nodes/cp-1/user-data line
   what="a byte of a certificate is flipped"
+  finds='file-damaged: not what was rendered'
   line=$(($(grep -n -m 1 'BEGIN CERTIFICATE' "$document" | cut -d : -f 1) + 2))
   sed -i "${line}{s/x\$/y/;t;s/.\$/x/}" "$document"
 }
 bad_missing-file() {
   what="apiserver.key is not in the document"
+  finds='file-damaged: missing'
   plant drop /etc/kubernetes/pki/apiserver.key
 }
 bad_missing-key() {
   what="apiserver.key is neither in the document nor in its list of files"
+  finds='kube-apiserver-unhealthy: .*apiserver\.key: no such file'
   plant hidden drop /etc/kubernetes/pki/apiserver.key
 }
 # The certificate is of the cluster's own CA, and its key fits.
 bad_wrong-san() {
   local other=$dir/other file
   what="the API server's certificate is that of another address"
+  finds='kube-apiserver-unhealthy: .*no alternative certificate subject name'
   mkdir "$other"
   cp "$dir"/*.yaml "$other/"
   sed -i 's/10\.10\.0\.11/10.10.0.99/' "$other/cluster.yaml"
@@ -43,6 +49,7 @@ bad_wrong-san() {
 }
 bad_flag() {
   what="the API server has a flag that does not exist"
+  finds='kube-apiserver-unhealthy: .*unknown flag: --no-such-flag'
   patch='- {op: add, path: /spec/containers/0/command/-, value: --no-such-flag=1}'
   target='kind: Pod, name: kube-apiserver'
   plant hidden replace $manifests/kube-apiserver.yaml $'\n    - kube-apiserver\n' \
@@ -50,6 +57,7 @@ bad_flag() {
 }
 bad_kubelet-value() {
   what="the kubelet's configuration has a value that it refuses: maxPods: -1"
+  finds='kubelet-crash: .*maxPods'
   patch='- {op: add, path: /maxPods, value: -1}'
   target='kind: KubeletConfiguration'
   plant hidden replace /var/lib/kubelet/config.yaml $'kind: KubeletConfiguration\n' \
@@ -57,10 +65,12 @@ bad_kubelet-value() {
 }
 bad_cni-path() {
   what="containerd looks for CNI in a folder that does not exist"
+  finds='node-not-ready: .*cni plugin not initialized'
   plant hidden replace /etc/containerd/config.toml '"/etc/cni/net.d"' '"/etc/cni/nothing.d"'
 }
 bad_peer-url() {
   what="etcd advertises a peer URL that is not the machine's"
+  finds='etcd-unhealthy: .*10\.10\.0\.77'
   patch='- {op: add, path: /spec/containers/0/command/-, value: "'
   patch+='--initial-advertise-peer-urls=https://10.10.0.77:2380"}'
   target='kind: Pod, name: etcd'
@@ -70,15 +80,18 @@ bad_peer-url() {
 }
 bad_owner() {
   what="etcd's key belongs to root, and only root may read it"
+  finds='etcd-unhealthy: .*server\.key: permission denied'
   plant hidden own /etc/etcd/pki/server.key 0600 root:root
 }
 bad_cycle() {
   what="kiln-routes.service and kubelet.service each wait for the other"
+  finds='ordering cycle'
   plant hidden replace /etc/systemd/system/kiln-routes.service $'\nAfter=network.target\n' \
     $'\nAfter=network.target kubelet.service\n'
 }
 bad_route() {
   what="a worker tells the others that its pods are at an address of nobody's"
+  finds='pod-network: '
   machines=(worker-1)
   plant hidden replace /etc/kiln/routes '10.10.0.21' '10.99.0.21'
   machines=(cp-1 worker-1)
@@ -86,6 +99,7 @@ bad_route() {
 bad_credential() {
   local other=$dir/other file=/var/lib/kubelet/pki/kubelet-client-kiln.pem
   what="a worker's client certificate is of another cluster's CA"
+  finds='kubelet-credential: HTTP 401'
   mkdir "$other"
   cp "$dir/cluster.yaml" "$other/"
   "$tmp/kiln" render --config "$other/cluster.yaml" --out "$other/nodes" 2>&1
@@ -96,6 +110,7 @@ bad_credential() {
 }
 bad_image() {
   what="the scheduler's image has a tag that is not there"
+  finds='kube-scheduler-unhealthy: '
   patch='- {op: replace, path: /spec/containers/0/image, value: "'
   patch+='registry.k8s.io/kube-scheduler:v1.36.99"}'
   target='kind: Pod, name: kube-scheduler'
@@ -108,10 +123,12 @@ bad_absent-image() {
   bad_image
   patch=''
   what="the same, and the machine's check for images names it"
+  finds='images: .*v1\.36\.99 is not here'
   plant hidden replace /etc/kiln/checks 'kube-scheduler:v1.36.3' 'kube-scheduler:v1.36.99'
 }
 bad_object() {
   what="the API server refuses an object: CoreDNS with -1 replicas"
+  finds='object: HTTP 422: .*spec\.replicas'
   patch='- {op: replace, path: /spec/replicas, value: -1}'
   target='kind: Deployment, name: coredns'
   plant hidden replace /etc/kiln/objects/016-deployment-coredns.yaml \
@@ -119,6 +136,7 @@ bad_object() {
 }
 bad_clock() {
   what="the machine's clock is a year behind (the document is a year ahead)"
+  finds='clock-behind: '
   local check
   check=$("$tmp/plant" "$dir/nodes/cp-1/user-data" print /etc/kiln/checks |
     sed -n 's/^clock-behind.*not-before \([0-9]*\).*/\1/p')
@@ -133,7 +151,9 @@ adapt_bad() {
 }
 
 scenario_negative() {
-  local name=${bad[seed - 1]} what='' patch='' target='' edit='' limit=300 before
+  local name what='' finds='' patch='' target='' edit='' limit=300 before
+  ((seed >= 1 && seed <= ${#bad[@]})) || fail "there are ${#bad[@]} bad documents, and no number $seed"
+  name=${bad[seed - 1]}
   adapt_case() { adapt_bad; }
   render_case fast
   machines=(cp-1)
@@ -183,29 +203,27 @@ before_boot() {
   fi
 }
 
-# note_findings MACHINE notes all that shows the mistake. Nothing is a failure of the proof.
+# note_findings MACHINE notes all that the machine says, and fails unless the mistake is in it.
 note_findings() {
-  local count=0 codes signs
-  codes=$(status_of "$1" | grep -o '"code":"[^"]*"' | cut -d '"' -f 4 | paste -s -d ' ') || codes=''
-  [[ -z $codes ]] || {
-    note found fault "$codes"
-    note found evidence "$(status_of "$1" | sed -n 's/.*"evidence":"\([^"]*\)".*/\1/p')"
-    count=1
-  }
+  local said signs
+  said=$(status_of "$1" | sed 's/{"code":/\n&/g' |
+    sed -n 's/^{"code":"\([^"]*\)".*"evidence":"\([^"]*\)".*/\1: \2/p') || said=''
+  if [[ -n $said ]]; then
+    note found fault "$(cut -d : -f 1 <<<"$said" | paste -s -d ' ')"
+    note found evidence "$(head -n 1 <<<"$said" | cut -d ' ' -f 2-)"
+  fi
   keep_record "$1" "$dir/net/$1" || true
   signs=$("$tmp/net" "$exceptions" "$dir/net/$1" 2>&1) || {
     # The fault itself is a sign, and is not told twice.
     signs=$(sed '$d' <<<"$signs" | cut -d : -f 3 | grep -v 'fault of the hook' | sort -u |
-      sed 's/^ //' | paste -s -d ,) || true
-    [[ -z $signs ]] || note found net "$signs"
-    [[ -z $signs ]] || count=1
+      sed 's/^ //') || true
+    [[ -z $signs ]] || note found net "$(paste -s -d , <<<"$signs")"
   }
   if ! nodes_are_ready >"$tmp/attempt" 2>&1; then
     note found ready "a node is not Ready"
-    count=1
   elif ! hooks_are_done >"$tmp/attempt" 2>&1; then
     note found ready "the hook is not done"
-    count=1
   fi
-  ((count)) || fail "nothing on the machine shows the mistake"
+  printf '%s\n' "$said" "$signs" >"$tmp/attempt"
+  grep -q -e "$finds" "$tmp/attempt" || fail "the machine does not say what the mistake is: $finds"
 }

@@ -20,7 +20,8 @@
 #
 # Results are kept in a folder of KILN_PROOF (~/.cache/kiln-proof), and the evidence of failures
 # with them. --continue goes on with the newest folder, if it is of the same commit. --short makes a
-# few of each, and writes no page in docs unless --page is given.
+# few of each. Without all repetitions of all scenarios, it writes no page in docs unless --page is
+# given.
 #
 # KILN_BOOT_NET names the machines; the soak takes the next hundred. Exits with 0 if every repetition
 # went well, 1 if one did not, 77 if this computer cannot run the test.
@@ -41,7 +42,7 @@ while (($#)); do
     [[ $one =~ ^[0-9]+$ ]] || die "--seed needs a number"
     shift
     ;;
-  -h | --help) usage ;;
+  -h | --help) usage "$1" ;;
   *) choose "$1" ;;
   esac
   shift
@@ -54,7 +55,7 @@ if [[ -n $short ]]; then
   : "${KILLS:=2}" "${NEGATIVE:=2}" "${ORDER:=1}" "${WIPED:=1}" "${SOAK:=120}" "${SOAK_EVERY:=60}"
 fi
 : "${KILLS:=50}" "${NEGATIVE:=16}" "${ORDER:=20}" "${WIPED:=20}" "${SOAK:=7200}"
-: "${SOAK_EVERY:=600}" "${KILL_WITHIN:=40}" "${SEED:=$((1 + RANDOM))}"
+: "${SOAK_EVERY:=600}" "${KILL_WITHIN:=25}" "${SEED:=$((1 + RANDOM))}"
 export SOAK SOAK_EVERY KILL_WITHIN
 
 # plan prints a line for each repetition: scenario and seed.
@@ -82,6 +83,7 @@ about() {
   printf 'cores\t%s\n' "$(nproc)"
   printf 'memory\t%s GiB\n' "$(awk '/^MemTotal/{printf "%.0f", $2 / 1048576}' /proc/meminfo)"
   printf 'kernel\t%s\n' "$(uname -r)"
+  printf 'page\t%s\n' "$page"
   printf 'kill-within\t%s\n' "$KILL_WITHIN"
   printf 'soak\t%s\n' "$SOAK"
   printf 'soak-every\t%s\n' "$SOAK_EVERY"
@@ -95,6 +97,8 @@ exec {lock}>>"$root/lock"
 [[ -n $one ]] || flock --nonblock "$lock" || die "another proof writes to $root"
 
 commit=$(commit docs/proof.md docs/proof-steps.svg)
+[[ $commit != *changes || -z $page$go_on ]] ||
+  die "there are changes without a commit: a page is of one, and so is a run that goes on"
 if [[ -n $go_on ]]; then
   results=$(find "$root" -mindepth 2 -maxdepth 2 -name about -printf '%h\n' | sort | tail -n 1)
   [[ -n $results ]] || die "there is nothing in $root to go on from"
@@ -102,6 +106,7 @@ if [[ -n $go_on ]]; then
   [[ $was == "$commit" ]] || die "$results is of commit $was, and this is $commit: begin anew"
   while IFS=$'\t' read -r name value; do
     case $name in
+    page) [[ $page == asked ]] || page=$value ;;
     kill-within) KILL_WITHIN=$value ;;
     soak) SOAK=$value ;;
     soak-every) SOAK_EVERY=$value ;;
@@ -109,8 +114,6 @@ if [[ -n $go_on ]]; then
   done <"$results/about"
 else
   results=$root/$(date -u +%Y%m%dT%H%M%SZ)
-  [[ -z $page || $commit != *changes ]] ||
-    die "there are changes without a commit: a page is of one"
   # What runs for hours is a copy: a change of this folder must not change it on the way.
   mkdir -p "$results/programs"
   cp -r "$here" "$results/boot"

@@ -54,6 +54,9 @@ func (l *ledger) settle(slot, value int) {
 	}
 }
 
+// good reports whether something was written, and everything found again.
+func (l *ledger) good() bool { return l.Written > 0 && l.Lost == 0 && l.Wrong == 0 }
+
 // fits reports whether a ConfigMap may hold a number: the last one that was acknowledged, or a
 // later one that was sent. A write without an answer may have been done.
 func (l *ledger) fits(slot, value int) bool {

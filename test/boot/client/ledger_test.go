@@ -37,6 +37,24 @@ func TestLedger(t *testing.T) {
 	}
 }
 
+// TestGood: a client that wrote nothing has proved nothing.
+func TestGood(t *testing.T) {
+	t.Parallel()
+	l := newLedger()
+	if l.good() {
+		t.Error("nothing was written")
+	}
+	l.attempt(1)
+	l.acknowledge(1)
+	if !l.good() {
+		t.Error("a number was written, and nothing is lost")
+	}
+	l.settle(1, 0)
+	if l.good() {
+		t.Error("the number is lost")
+	}
+}
+
 // TestSilence: the longest time counts, with the number that ended it.
 func TestSilence(t *testing.T) {
 	t.Parallel()

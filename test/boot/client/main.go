@@ -11,7 +11,8 @@
 // It reads its credential anew when the file of the CA has changed. The file of -away has the
 // servers whose machines are switched off, a URL on each line: their failures count apart.
 //
-// Exits with 1 if something that was acknowledged is lost, or if a read was wrong.
+// Exits with 1 if something that was acknowledged is lost, if a read was wrong, or if no write was
+// acknowledged.
 package main
 
 import (
@@ -58,7 +59,9 @@ func main() {
 		fmt.Fprintln(os.Stderr, "client:", err)
 		os.Exit(1)
 	}
-	if l.Lost > 0 || l.Wrong > 0 {
+	if !l.good() {
+		fmt.Fprintf(os.Stderr, "client: %d writes acknowledged, %d lost, %d reads wrong\n",
+			l.Written, l.Lost, l.Wrong)
 		os.Exit(1)
 	}
 }

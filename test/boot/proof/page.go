@@ -223,10 +223,10 @@ func soak(b *strings.Builder, p proof) {
 	fmt.Fprintf(b, aboutSoak, p.about["soak"], p.about["soak-every"])
 	for _, r := range rs {
 		table(b, "seed", "acknowledged writes", "reads", "requests that failed", "lost",
-			"wrong reads", "longest silence", "result")
-		row(b, strconv.Itoa(r.seed), number(r.client["written"]), number(r.client["read"]),
-			number(r.client["failed"]), number(r.client["lost"]), number(r.client["wrong"]),
-			number(r.client["silence"])+" s", r.result())
+			"wrong reads", "longest silence, s", "result")
+		row(b, strconv.Itoa(r.seed), r.counted("written"), r.counted("read"),
+			r.counted("failed"), r.counted("lost"), r.counted("wrong"), r.counted("silence"),
+			r.result())
 		b.WriteString("\n")
 		table(b, "replaced", "Ready", "vote in etcd", "hook done")
 		for _, name := range r.order {
@@ -287,9 +287,14 @@ var measures = map[string]string{
 }
 
 // at returns the seconds of a name, or nothing if it was not reached.
-func (r repetition) at(name string) string {
-	if seconds, ok := r.seconds[name]; ok {
-		return number(seconds)
+func (r repetition) at(name string) string { return cell(r.seconds, name) }
+
+func (r repetition) counted(name string) string { return cell(r.client, name) }
+
+// cell is empty if nothing was measured: 0 would be a figure.
+func cell(figures map[string]float64, name string) string {
+	if figure, ok := figures[name]; ok {
+		return number(figure)
 	}
 	return ""
 }
