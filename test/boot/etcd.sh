@@ -16,7 +16,12 @@ members() { etcd "${control_planes[0]}" cluster/member/list '{}' | tr '{' '\n'; 
 member_id() { members | sed -n "s/.*\"ID\":\"\([0-9]*\)\".*\"name\":\"$1\".*/\1/p"; }
 
 # votes MACHINE: it is a started member with a vote, and not the one that $old_member was.
+# remember_member MACHINE sets that, before the machine loses its disk.
 old_member=''
+remember_member() {
+  old_member=$(member_id "$1")
+  [[ -n $old_member ]] || fail "$1 is no member of etcd"
+}
 votes() {
   members >"$tmp/members" || return
   cat "$tmp/members"

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # Boots three control planes and a worker in a random order, with random delays, and then harms the
-# control planes: it takes the disk of each in turn, with the same document on the new one, and then
-# the power of two at once. All data that was written must be there afterwards, on each member of
-# etcd, and the worker must reach the API servers all the time. Each boot ends with the boot net.
+# control planes. Each in turn loses its power, and comes back with an empty disk and the same
+# document, but not before the worker has reached another API server. Then two lose their power at
+# once. All data that was written must be there afterwards, on each member of etcd. Each boot ends
+# with the boot net.
 #
 #   heal.sh [--keep] [CASE]   CASE is balancer (the default) or vip: how the worker reaches them
 #
@@ -30,7 +31,7 @@ for word in "$@"; do
   case $word in
   --keep) keep=yes ;;
   balancer | vip) case=$word ;;
-  *) usage ;;
+  *) usage "$word" ;;
   esac
 done
 
@@ -83,15 +84,17 @@ for machine in "${members[@]}"; do
   others=()
   for other in "${members[@]}"; do [[ $other == "$machine" ]] || others+=("$other"); done
   within "$step_limit" "another API server is ready" any_server "${others[@]}"
-  old_member=$(member_id "$machine")
+  remember_member "$machine"
   forget_boots "$machine"
   now=$(vm ssh worker-1 date -u +%FT%TZ)
   power_on=$SECONDS
-  vm wipe "$machine"
+  vm kill "$machine"
   within "$step_limit" "the worker is served while $machine is away" worker_is_served
   within "$step_limit" "the worker's kubelet has renewed its lease" heartbeat_after worker-1 "$now"
   within "$step_limit" "something is written while $machine is away" write "without-$machine"
   things+=("without-$machine")
+  power_on=$SECONDS
+  vm wipe "$machine"
   within "$form_limit" "$machine Ready with an empty disk" nodes_are_ready
   within "$form_limit" "hook done on every machine" hooks_are_done
   within "$step_limit" "three votes" all_vote

@@ -2,9 +2,10 @@
 # Boots three control planes and a worker, and turns over the roots of the cluster by replacing
 # machines: for each stage of the rotation it renders, asks kiln plan, and does what the plan says,
 # one machine after another, each with its new document and an empty disk. Meanwhile a client writes
-# and reads all the time. No request may fail but those to the machine that is switched off, and
-# one write on its way through that machine's etcd, which times out. What a stage has signed or
-# encrypted must be accepted in the next one, by every API server.
+# and reads all the time. No request may fail but those to the machine that is switched off, and for
+# each of them one write that was under way in its etcd: that one may time out. What a stage has
+# signed or encrypted must be accepted in the next one, by every API server, and what the old roots
+# had signed must be refused at the end.
 #
 #   rotate.sh [--keep] [ROOT...]   ROOTs (ca etcd-ca front-proxy-ca service-account encryption)
 #                                  go through the stages together
@@ -30,7 +31,7 @@ keep='' roots=() arguments=("$@")
 for word in "$@"; do
   case $word in
   --keep) keep=yes ;;
-  -*) usage ;;
+  -*) usage "$word" ;;
   *)
     [[ " ${every[*]} " == *" $word "* ]] || die "there is no root $word; see $0 --help"
     roots+=("$word")
@@ -56,7 +57,9 @@ rotate() { "$tmp/kiln" secrets rotate "${roots[@]}" --config "$dir/cluster.yaml"
 follow() {
   local what which
   "$tmp/kiln" plan "$dir/nodes.old" "$dir/nodes" -o json >"$tmp/plan.json" || true
-  "$tmp/steps" <"$tmp/plan.json" >"$tmp/steps.txt" || die "see the plan: $(cat "$tmp/plan.json")"
+  cp "$tmp/plan.json" "$tmp/attempt"
+  "$tmp/steps" <"$tmp/plan.json" >"$tmp/steps.txt" || fail "the plan has another step"
+  [[ -s $tmp/steps.txt ]] || fail "the plan has no step"
   say "the plan: $(paste -s -d ';' "$tmp/steps.txt")"
   while read -r what which <&3; do "${what}_it" "$which"; done 3<"$tmp/steps.txt"
 }
@@ -75,7 +78,7 @@ replace_it() { # replace_it MACHINE
   within "$step_limit" "another API server is ready" kubectl get --raw /readyz
   forget_boots "$machine"
   if [[ $machine == cp-* ]]; then
-    old_member=$(member_id "$machine")
+    remember_member "$machine"
     url_of "$machine" >"$dir/away"
     cuts=$((cuts + 1))
     sleep 1 # requests that are under way
@@ -111,9 +114,45 @@ rewrite() {
   return "$status"
 }
 
+# trust COUNT: every control plane trusts so many of each root that is rotated.
+declare -A trusted=(
+  ["ca"]=/etc/kubernetes/pki/ca.crt
+  ["etcd-ca"]=/etc/etcd/pki/ca.crt
+  ["front-proxy-ca"]=/etc/kubernetes/pki/front-proxy-ca.crt
+  ["service-account"]=/etc/kubernetes/pki/sa.pub
+  ["encryption"]=/etc/kubernetes/apiserver/encryption.yaml
+)
+trust() {
+  local machine root
+  for machine in cp-1 cp-2 cp-3; do
+    for root in "${roots[@]}"; do
+      vm ssh "$machine" grep -c -e BEGIN -e ' secret: ' "${trusted[$root]}" | grep -x "$1" || {
+        echo "$machine: $root"
+        return 1
+      }
+    done
+  done
+}
+
+# refused fails the case if an API server still knows what the roots of the beginning have signed.
+refused() {
+  local machine
+  for machine in cp-1 cp-2 cp-3; do
+    [[ " ${roots[*]} " != *" service-account "* ||
+      $(answer_token "$machine" "$dir/token-none") == 401 ]] ||
+      fail "$machine does not refuse a token of the old key"
+    [[ " ${roots[*]} " != *" ca "* ||
+      $(answer "$machine" --cert "$dir/old.cert" --key "$dir/old.key") == 401 ]] ||
+      fail "$machine does not refuse a certificate of the old CA"
+  done
+  record "what the old roots had signed is refused"
+}
+
 render_case fast-ha
 machines=("${control_planes[@]}" worker-1) # the cluster has more workers, which are off
 operator_files
+cp "$dir/cert" "$dir/old.cert"
+cp "$dir/key" "$dir/old.key"
 power_on=$SECONDS replaced=0 cuts=0
 for machine in $(shuf -e "${machines[@]}"); do
   vm start "$machine" "$dir/nodes/$machine" "$worker_memory"
@@ -135,8 +174,14 @@ for stage in trust issue drop; do
   follow
   operator_files
   within "$step_limit" "the worker is served" worker_is_served
-  # In the last stage a token of the old key is refused, as it must be.
-  [[ $stage != drop || " ${roots[*]} " != *" service-account "* ]] || tokens=(issue)
+  case $stage in
+  drop)
+    within "$step_limit" "the old roots are trusted no more" trust 1
+    refused
+    [[ " ${roots[*]} " != *" service-account "* ]] || tokens=(issue)
+    ;;
+  *) within "$step_limit" "old and new roots are trusted" trust 2 ;;
+  esac
   within "$step_limit" "stage $stage: what earlier stages left is known" find_traces
   if [[ $stage == issue ]]; then
     within "$step_limit" "every Secret is written with the new key" rewrite

@@ -29,19 +29,22 @@ find_traces() {
       }
     done
     for name in "${tokens[@]}"; do
-      is_known "$machine" "$dir/token-$name" || {
+      [[ $(answer_token "$machine" "$dir/token-$name") == 403 ]] || {
         echo "$machine: the token of $name"
         return 1
       }
     done
   done
 }
-# is_known MACHINE FILE: the API server knows whose token it is. The token is no argument of curl.
-is_known() {
-  curl -sS -m 5 -o /dev/null -w '%{http_code}' --cacert "$dir/ca" -K - \
-    --connect-to "kubernetes:6443:10.10.0.1${1#cp-}:6443" https://kubernetes:6443/api/v1/nodes \
-    <<<"header = \"Authorization: Bearer $(cat "$2")\"" | grep -qx 403
+# answer MACHINE ARGUMENT... prints the status of the API server's answer to curl with the arguments:
+# 401 to somebody whom it does not know, 403 to somebody who may not.
+answer() {
+  curl -sS -m 5 -o /dev/null -w '%{http_code}\n' --cacert "$dir/ca" \
+    --connect-to "kubernetes:6443:10.10.0.1${1#cp-}:6443" "${@:2}" \
+    https://kubernetes:6443/api/v1/nodes
 }
+# answer_token MACHINE FILE: the same for a token, which is no argument of curl.
+answer_token() { answer "$1" -K - <<<"header = \"Authorization: Bearer $(cat "$2")\""; }
 
 # start_client begins to write and read through all control planes. The file away has the URL of the
 # machine that is switched off.
