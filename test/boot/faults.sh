@@ -8,8 +8,9 @@
 #
 #   cuts           COUNT (10) first boots, each with a power cut at a random moment: every one ends
 #                  done and Ready
-#   again          reboot after success: a no-op of less than a second; nothing secret in journal,
-#                  report, argv, environment
+#   again          reboot after success: a no-op of less than a second of a processor, or three by
+#                  the clock in a container, which does not count the former; nothing secret in
+#                  journal, report, argv, environment
 #   byte           one byte of one file flipped: stops with file-damaged, and goes on when it is
 #                  flipped back
 #   disk           little room in /var/lib: stops with disk; goes on with room
@@ -56,10 +57,10 @@ while (($#)); do
   case $1 in
   --cuts)
     cuts=${2:-}
-    [[ $cuts =~ ^[0-9]+$ ]] || die "--cuts needs a number"
+    [[ $cuts =~ ^[1-9][0-9]*$ ]] || die "--cuts needs a number"
     shift
     ;;
-  -h | --help) usage ;;
+  -h | --help) usage "$1" ;;
   *)
     [[ " ${every[*]} ${emulated[*]} " == *" $1 "* ]] || die "there is no scenario $1; see $0 --help"
     [[ $MACHINES == qemu || " ${emulated[*]} " != *" $1 "* ]] || die "$1 needs MACHINES=qemu"
@@ -184,6 +185,8 @@ scenario_cuts() {
     [[ $MACHINES == qemu ]] || moment=$((1 + RANDOM % 40))
     first_boot
     sleep "$moment"
+    # A machine that does not answer yet has no kubelet that could have made a Node.
+    old_boots["cp-1"]=$(vm ssh cp-1 cat /proc/sys/kernel/random/boot_id) || old_boots["cp-1"]=''
     vm kill cp-1
     record "power cut; the state was: $(state_before_cut)"
     power_on=$SECONDS
@@ -218,7 +221,9 @@ scenario_again() {
   read -r took passed < <(sed -n 's/^took //p' "$tmp/attempt")
   record "the hook after a reboot: $took ms of a processor, $passed ms of the clock"
   ends_with 0 "as the machine has said again that it is done"
-  [[ $took == unknown ]] || ((took < 1000)) || fail "the hook did too much"
+  # The clock also counts what other programs of this computer do meanwhile.
+  if [[ $took == unknown ]]; then took=$((passed / 3)); fi
+  ((took < 1000)) || fail "the hook did too much"
   scripts_ran_once
   nothing_leaks
   check_net
@@ -269,16 +274,26 @@ scripts_ran_once() {
 # Every secret word of bundle and document: private keys line by line, tokens, the key of the
 # encryption at rest, that of the announcements.
 nothing_leaks() {
-  local words=$dir/words
+  local words=$dir/words command
   {
     sed -n '/PRIVATE KEY/,/PRIVATE KEY/p' "$dir"/*.secrets.yaml "$dir/nodes/cp-1/user-data" | grep -oE '[A-Za-z0-9+/=]{22,}'
     sed -nE 's/^ *(encryptionKey|leafSeed|secret): (.{16,})$/\2/p' "$dir"/*.secrets.yaml "$dir/nodes/cp-1/user-data"
     sed -nE 's/^ *api=.* i=([0-3]{64})$/\1/p' "$dir/nodes/cp-1/user-data" | grep .
   } | sort -u >"$words"
   (($(wc -l <"$words") >= 10)) || fail "only $(wc -l <"$words") secret words found in the bundle"
-  vm ssh cp-1 'journalctl --no-pager -o verbose; sh /etc/kiln/boot report; cat /proc/*/cmdline /proc/*/environ | tr "\0" "\n"
-    cat /var/log/cloud-init*.log /var/lib/kiln/* /etc/issue.d/*; dmesg' >"$dir/said" 2>/dev/null || true
-  (($(wc -c <"$dir/said") > 100000)) || fail "the machine said too little to look through"
+  : >"$dir/said"
+  while read -r command; do
+    vm ssh cp-1 "$command" </dev/null >"$dir/part" 2>/dev/null || true # a process may have gone
+    [[ -s $dir/part ]] || fail "nothing to look through: $command"
+    cat "$dir/part" >>"$dir/said"
+  done <<'END'
+journalctl --no-pager -o verbose
+sh /etc/kiln/boot report
+cat /proc/*/cmdline | tr "\0" "\n"
+cat /proc/*/environ | tr "\0" "\n"
+cat /var/log/cloud-init*.log /var/lib/kiln/* /etc/issue.d/*
+dmesg
+END
   if grep -aFo -f "$words" "$dir/said" >"$tmp/attempt"; then fail "$(wc -l <"$tmp/attempt") secret words in what the machine says"; fi
   record "none of $(wc -l <"$words") secret words in $(wc -c <"$dir/said") bytes of journal, report, argv, environment, logs"
 }
@@ -327,7 +342,7 @@ scenario_no-room() {
     harmless "$reason" "$where" '(cloud-final|cloud-init-main)\.service'
   done
   harmless "$reason" cloud-init.json 'status is error, not done|Failed due to systemd unit failure'
-  mended '[a-z-]*' 'rm /var/full /var/fuller'
+  mended '(disk|unwritable)' 'rm /var/full /var/fuller'
 }
 
 # Without --local, ctr ends when containerd has sent the image, perhaps before it has written all of
