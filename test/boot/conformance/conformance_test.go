@@ -170,6 +170,22 @@ func TestResults(t *testing.T) {
 	}
 }
 
+// TestFits: what is left of one release does not run on another.
+func TestFits(t *testing.T) {
+	t.Parallel()
+	r := results{runs: []map[string]string{{"kubernetes": "v1.36.3"}}}
+	if err := r.fits(map[string]string{"kubernetes": "v1.36.3"}); err != nil {
+		t.Error(err)
+	}
+	err := r.fits(map[string]string{"kubernetes": "v1.36.2"})
+	if err == nil || !strings.Contains(err.Error(), "of v1.36.3, and this run is of v1.36.2") {
+		t.Error(err)
+	}
+	if err := (results{}).fits(map[string]string{"kubernetes": "v1.36.2"}); err != nil {
+		t.Error("the first run:", err)
+	}
+}
+
 // TestPage: docs/conformance.md is what results, lists and reasons give.
 func TestPage(t *testing.T) {
 	t.Parallel()

@@ -134,6 +134,9 @@ func addReport(minor, list, facts, file string, again bool) error {
 	for _, fields := range lines(string(text)) {
 		about[fields[0]] = strings.Join(fields[1:], " ")
 	}
+	if err := old.fits(about); err != nil {
+		return err
+	}
 	text, err = os.ReadFile(file)
 	if err != nil {
 		return err
@@ -147,6 +150,19 @@ func addReport(minor, list, facts, file string, again bool) error {
 		return err
 	}
 	return r.verdict()
+}
+
+// fits fails if the results are of another release than the run that about is of: those of two
+// releases are not one list.
+func (r results) fits(about map[string]string) error {
+	const release = "kubernetes"
+	for _, run := range r.runs {
+		if run[release] != about[release] {
+			return fmt.Errorf("the results are of %s, and this run is of %s: run all specs",
+				run[release], about[release])
+		}
+	}
+	return nil
 }
 
 // with returns the results after one more run. what says of each spec what is done with it, and
