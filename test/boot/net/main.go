@@ -85,6 +85,8 @@ var signs = []struct {
 		`status=\d+/(SEGV|ABRT|BUS|ILL|FPE)|\]: panic: |goroutine \d+ \[running\]`)},
 	{"SELinux", regexp.MustCompile(`avc: +denied`)},
 	{"failed unit", regexp.MustCompile(`Failed with result|\[.*FAILED.*\] Failed to`)},
+	{"unit that was not started", regexp.MustCompile(`Dependency failed for|` +
+		`Timed out waiting for device`)},
 	{"unit file", regexp.MustCompile(`Unknown key|Unknown section|bad unit file setting|` +
 		`(?i)failed to parse .*unit`)},
 	{"fault of the hook", regexp.MustCompile(`FAULT [a-z0-9-]+ `)},
