@@ -43,11 +43,13 @@ clean() {
   [[ -n $child ]] || return 0
   kill -KILL "$child" 2>/dev/null || true
   wait "$child" 2>/dev/null || true
-  for _ in {1..50}; do
+  for _ in {1..100}; do
+    thaw
     remove_cgroups
     compgen -G "/sys/fs/cgroup/*/$group" >/dev/null || break
     sleep 0.1
   done
+  ! compgen -G "/sys/fs/cgroup/*/$group" >&2 || say "these cgroups are left: processes are in them"
   rm -rf "$vms"
 }
 trap clean EXIT

@@ -7,7 +7,7 @@
 # folder, since the overlays of containerd cannot lie on an overlay. Its cgroups lie under
 # kiln-boot-NET in each hierarchy, and it has one interface, eth0, on the bridge.
 
-# hierarchies prints the names of the cgroup v1 hierarchies that machines use.
+# The names of the cgroup v1 hierarchies that machines use.
 hierarchies='cpu cpuacct cpuset memory devices freezer blkio pids systemd'
 group=kiln-boot-$net
 
@@ -42,13 +42,14 @@ remove_cgroups() { # remove_cgroups [NAME]
   done
 }
 
-# thaw NAME lets processes of a machine end that runc has frozen: it freezes a container for a
-# moment when it writes its cgroup.
+# thaw [NAME] lets processes of a machine, or of all, end that runc has frozen: it freezes a container
+# for a moment when it writes its cgroup.
 thaw() {
-  local file
-  find "/sys/fs/cgroup/freezer/$group/$1" -name freezer.state 2>/dev/null | while read -r file; do
+  local file folder=/sys/fs/cgroup/freezer/$group${1:+/$1}
+  [[ -d $folder ]] || return 0
+  find "$folder" -name freezer.state 2>/dev/null | while read -r file; do
     echo THAWED >"$file" 2>/dev/null || true
-  done
+  done || true # they go away meanwhile
 }
 
 power_on_container() {

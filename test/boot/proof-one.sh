@@ -185,6 +185,7 @@ scenario_wiped() {
   lost_votes() { votes "$lost"; }
   lost_is_done() { is_done "$lost"; }
   reach "$form_limit" ready=nodes_are_ready vote=lost_votes "done"=lost_is_done
+  within "$step_limit" "three votes, and no other member" all_vote
   within "$step_limit" "what was written is on each member" are_written before
   settle
 }
