@@ -37,8 +37,8 @@ the one before. Seconds count from the first power-on.
 written in ` + "`cluster.yaml`" + `, the table shows what kiln says to it. Except where a byte is
 flipped and a file is missing, the list of files in the document was changed with it, so that the
 hook finds the files as they were rendered, and the mistake reaches the program that reads them.
-` + "`boot.stepTimeout`" + ` is a minute, so that the hook soon says what it waits for. The machine has to
-say just this mistake: another fault, or a Node that is not Ready, does not count.
+` + "`boot.stepTimeout`" + ` is a minute, so that the hook soon says what it waits for. The
+machine has to say just this mistake: another fault, or a Node that is not Ready, does not count.
 
 `
 	aboutSoak = `Three control planes and three workers for %s seconds. Every %s seconds a machine
