@@ -88,6 +88,13 @@ END
 # shellcheck disable=SC2016 # $1 is the hook's
 debian nginx --variant=minbase --include=nginx "${small[@]}" --customize-hook='
   echo "daemon off;" >>"$1/etc/nginx/nginx.conf"'
+# Specs put a file of the web server where httpd has its own, and take it away.
+# shellcheck disable=SC2016 # $1 is the hook's
+debian httpd --variant=minbase --include=apache2 "${small[@]}" --customize-hook='
+  echo "ServerName localhost" >>"$1/etc/apache2/apache2.conf"
+  mkdir -p "$1/usr/local/apache2"
+  mv "$1/var/www/html" "$1/usr/local/apache2/htdocs"
+  ln -s /usr/local/apache2/htdocs "$1/var/www/html"'
 
 rm -rf "$work"
 mkdir -p "$work/images" "$work/nonewprivs/usr/local/bin"
@@ -118,7 +125,12 @@ for reference in "${references[@]}"; do
     ;;
   */e2e-test-images/busybox:*) image "$reference" -base "$store/busybox.tar" -cmd sh ;;
   */e2e-test-images/nginx:*) image "$reference" -base "$store/nginx.tar" -cmd nginx ;;
+  */e2e-test-images/httpd:*)
+    image "$reference" -base "$store/httpd.tar" -cmd 'apachectl -D FOREGROUND'
+    ;;
   */e2e-test-images/nonewprivs:*) image "$reference" -base "$work/nonewprivs.tar" -cmd nnp ;;
+  registry.k8s.io/etcd:"$ETCD"-0) ;; # it is there
+  registry.k8s.io/etcd:*) image "$reference" /usr/local/bin/etcd="$bin/etcd-$ETCD/etcd" ;;
   */e2e-test-images/sample-apiserver:*)
     image "$reference" -entrypoint /sample-apiserver \
       /sample-apiserver="$bin/sample-apiserver-$sample/sample-apiserver"
