@@ -47,7 +47,7 @@ adapt_case() { reporting; }
 start_all() {
   local machine
   power_on=$SECONDS
-  for machine in "$@"; do vm start "$machine" "$dir/nodes/$machine" "$worker_memory"; done
+  for machine in "$@"; do power "$machine"; done
 }
 
 scenario_done() {

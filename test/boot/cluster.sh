@@ -21,6 +21,14 @@ worker_memory=1536
 
 vm() { "$here/vm.sh" "$@"; }
 
+# power MACHINE [FOLDER]: the machine starts with an empty disk, the document in FOLDER or its own of
+# the case, and the memory of its role.
+power() {
+  local memory=$worker_memory
+  [[ $1 != cp-* ]] || memory=$control_plane_memory
+  vm start "$1" "${2:-$dir/nodes/$1}" "$memory"
+}
+
 # render_case NAME renders clusters/NAME into $dir, and puts the names of its machines into two
 # arrays.
 render_case() {

@@ -56,9 +56,7 @@ serve() { # serve NAME ARGUMENT... in the background, with a log
 
 # start KIND MACHINE FOLDER
 start() {
-  local memory=$worker_memory
-  [[ $2 != cp-* ]] || memory=$control_plane_memory
-  MACHINES=$1 vm start "$2" "$3" "$memory"
+  MACHINES=$1 power "$2" "$3"
   record "$2 has power"
 }
 

@@ -72,12 +72,6 @@ adapt_case() {
   sign 60
 }
 
-power() {
-  local memory=$worker_memory
-  [[ $1 != cp-* ]] || memory=$control_plane_memory
-  vm start "$1" "$dir/nodes/$1" "$memory"
-}
-
 # replace MACHINE: it has an empty disk and its new document.
 replace() {
   local rest=() name now

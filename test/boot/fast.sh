@@ -93,7 +93,7 @@ finds() {
 power_on_all() { # in the order of $machines
   local machine
   power_on=$SECONDS
-  for machine in "$@"; do vm start "$machine" "$dir/nodes/$machine" "$worker_memory"; done
+  for machine in "$@"; do power "$machine"; done
 }
 
 # with_surroundings gives the machines of a scenario what clusters/surroundings.yaml has. proof.sh and
@@ -148,7 +148,7 @@ scenario_ha() {
   )
   power_on=$SECONDS
   for machine in "${order[@]}"; do
-    vm start "$machine" "$dir/nodes/$machine" "$worker_memory"
+    power "$machine"
     record "$machine has power"
     sleep $((RANDOM % 4))
   done

@@ -98,7 +98,7 @@ END_OF_HARM
   vm off
   serve_anew
   power_on=$SECONDS
-  vm start cp-1 "$seed" "$control_plane_memory"
+  power cp-1 "$seed"
 }
 
 # seen CODE: the hook has this fault, and says so in all four places.
@@ -379,13 +379,13 @@ scenario_late-endpoint() {
   vm off
   serve_anew
   power_on=$SECONDS
-  vm start worker-1 "$dir/nodes/worker-1" "$worker_memory"
+  power worker-1
   sleep 120
   within "$step_limit" "the worker waits for its node" worker_waits
   arrived worker-1
   vm ssh worker-1 cat /var/lib/kiln/status.json >"$tmp/attempt" || fail "the worker has no status"
   record "the worker: $(grep -oE '"(phase|waiting)":"[^"]*"' "$tmp/attempt" | tr '\n' ' ')"
-  vm start cp-1 "$dir/nodes/cp-1" "$control_plane_memory"
+  power cp-1
   within "$form_limit" "both Ready" nodes_are_ready
   within "$step_limit" "both hooks done" hooks_are_done
   all_arrived

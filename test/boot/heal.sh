@@ -65,9 +65,7 @@ export NICE
 for machine in $(shuf -e "${machines[@]}"); do
   [[ -z $first ]] || sleep $((RANDOM % delay))
   first=${first:-$machine}
-  memory=$control_plane_memory
-  [[ $machine == cp-* ]] || memory=$worker_memory
-  vm start "$machine" "$dir/nodes/$machine" "$memory"
+  power "$machine"
   record "$machine has power"
   NICE=$((NICE + later))
 done

@@ -79,7 +79,7 @@ adapt_case() {
 # begin_cluster CASE MINOR...: the machines of the case with the first of these minors, and the
 # Service, which is asked from now on. $states has the releases of the minors, which are rendered.
 begin_cluster() {
-  local one machine memory
+  local one machine
   declare -gA image_of=()
   states=()
   for one in "${@:2}"; do
@@ -91,9 +91,7 @@ begin_cluster() {
   for one in "${states[@]}"; do become "$one"; done
   power_on=$SECONDS
   for machine in "${machines[@]}"; do
-    memory=$worker_memory
-    [[ $machine != cp-* ]] || memory=$control_plane_memory
-    KILN_BOOT_MINOR=$2 vm start "$machine" "$dir/nodes/$machine" "$memory"
+    KILN_BOOT_MINOR=$2 power "$machine"
   done
   within "$form_limit" "all nodes Ready" nodes_are_ready
   within "$form_limit" "hook done on every machine" hooks_are_done

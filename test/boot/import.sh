@@ -104,7 +104,7 @@ replace_it() { # replace_it MACHINE
   sleep 1 # requests that are under way
   power_on=$SECONDS
   vm kill "$machine"
-  vm start "$machine" "$dir/nodes/$machine" "$control_plane_memory"
+  power "$machine"
   within "$form_limit" "$machine Ready with its document" nodes_are_ready
   within "$form_limit" "hook done on $machine" is_done "$machine"
   control_planes=("$machine")
@@ -119,7 +119,7 @@ mkdir -p "$dir/nodes"
 power_on=$SECONDS
 for machine in "${machines[@]}"; do
   prepare "$machine"
-  vm start "$machine" "$dir/kubeadm/$machine" "$control_plane_memory"
+  power "$machine" "$dir/kubeadm/$machine"
   within "$form_limit" "kubeadm has ended on $machine" ended "$machine"
 done
 vm ssh cp-1 cat /etc/kubernetes/admin.conf >"$dir/nodes/admin.conf"

@@ -74,8 +74,8 @@ ssh_by_vm
 render_case fast
 kiln render --config cluster.yaml --out nodes --review old || fail "the twin"
 power_on=$SECONDS
-vm start cp-1 "$dir/nodes/cp-1" "$control_plane_memory"
-vm start worker-1 "$dir/nodes/worker-1" "$worker_memory"
+power cp-1
+power worker-1
 operator
 kiln status old --wait --timeout "${form_limit}s" --kubeconfig "$tmp/admin.conf" ||
   fail "kiln status --wait"
@@ -176,7 +176,7 @@ forget_boots worker-1
 kubectl drain worker-1 --ignore-daemonsets --delete-emptydir-data --timeout=60s \
   >"$tmp/attempt" 2>&1 || fail "worker-1 is drained"
 vm kill worker-1
-vm start worker-1 "$dir/nodes/worker-1" "$worker_memory"
+power worker-1
 within "$form_limit" "the new worker-1 is done" is_done worker-1
 listed worker-1 "$dir/new-one"
 for file in changed changed.keys; do

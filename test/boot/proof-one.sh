@@ -126,7 +126,7 @@ start_all() {
     drawn=0
     if ((most_delay)) && [[ -n $order ]]; then draw $((most_delay + 1)); fi
     sleep "$(tenths "$drawn")"
-    vm start "$machine" "$dir/nodes/$machine" "$worker_memory"
+    power "$machine"
     [[ -n $order ]] || start_clock # the disk was made before
     order+="${order:+, }$machine after $(since) s"
     record "$machine has power"

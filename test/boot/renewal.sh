@@ -50,7 +50,6 @@ ethernets:
     routes: [{to: 0.0.0.0/0, via: 10.10.0.1}]
 END
 }
-power() { vm start "$1" "$dir/nodes/$1" "$worker_memory"; }
 
 # joins MACHINE: it gets power, and is Ready and done.
 joins() {

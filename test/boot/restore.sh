@@ -36,7 +36,7 @@ secret() { [[ $(kubectl get secret "$1" -o jsonpath='{.data.word}' | base64 -d) 
 is_gone() { kubectl get configmap -o name | grep -vx "configmap/$1" && ! kubectl get configmap "$1"; }
 
 power_on=$SECONDS
-vm start cp-1 "$dir/nodes/cp-1" "$control_plane_memory"
+power cp-1
 within "$form_limit" "hook done" hooks_are_done
 within "$step_limit" "a Secret is written" kubectl create secret generic before --from-literal=word=kept
 within "$step_limit" "the timer waits" vm ssh cp-1 'systemctl list-timers kiln-backup.timer | grep kiln-backup'
@@ -52,7 +52,7 @@ check_net
 forget_boots cp-1
 "$tmp/kiln" render --config "$dir/cluster.yaml" --out "$dir/nodes" --restore "cp-1:$snapshot"
 power_on=$SECONDS
-vm start cp-1 "$dir/nodes/cp-1" "$control_plane_memory"
+power cp-1
 within "$form_limit" "the hook waits for the snapshot" waits_for "$snapshot: missing"
 vm ssh cp-1 "mkdir -p ${snapshot%/*} && cat >$snapshot.new && mv $snapshot.new $snapshot" <"$tmp/snapshot"
 within "$form_limit" "hook done" hooks_are_done

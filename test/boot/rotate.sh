@@ -85,7 +85,7 @@ replace_it() { # replace_it MACHINE
   fi
   power_on=$SECONDS
   vm kill "$machine"
-  vm start "$machine" "$dir/nodes/$machine" "$worker_memory"
+  power "$machine"
   within "$form_limit" "$machine Ready with its new document" nodes_are_ready
   within "$form_limit" "hook done on every machine" hooks_are_done
   if [[ $machine == cp-* ]]; then
@@ -155,7 +155,7 @@ cp "$dir/cert" "$dir/old.cert"
 cp "$dir/key" "$dir/old.key"
 power_on=$SECONDS replaced=0 cuts=0
 for machine in $(shuf -e "${machines[@]}"); do
-  vm start "$machine" "$dir/nodes/$machine" "$worker_memory"
+  power "$machine"
 done
 within "$form_limit" "all nodes Ready" nodes_are_ready
 within "$form_limit" "hook done on every machine" hooks_are_done

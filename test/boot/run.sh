@@ -235,21 +235,20 @@ check_pods() {
 }
 
 run_case() {
-  local machine memory seed
+  local machine seed
   render_case "$1"
 
   # The last machine, a worker if there is one, gets its power first: the order must not matter.
   power_on=$SECONDS
   for ((i = ${#machines[@]} - 1; i >= 0; i--)); do
-    machine=${machines[i]} memory=$worker_memory
-    [[ $machine != cp-* ]] || memory=$control_plane_memory
+    machine=${machines[i]}
     seed=$dir/nodes/$machine
     if [[ $MACHINES == qemu && -f $seed/user-data ]]; then # the disk that kiln makes
       mkdir "$dir/$machine"
       "$tmp/kiln" iso "$seed" --out "$dir/$machine/seed.iso"
       seed=$dir/$machine
     fi
-    vm start "$machine" "$seed" "$memory"
+    power "$machine" "$seed"
   done
   if [[ -n $power_cut ]]; then
     sleep "$power_cut"

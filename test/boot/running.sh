@@ -36,12 +36,6 @@ form_limit=240 step_limit=120 pause=1
 status() { kiln status "$@" --kubeconfig "$tmp/admin.conf"; }
 plan() { kiln plan "$@" --kubeconfig "$tmp/admin.conf"; }
 
-power() {
-  local memory=$worker_memory
-  [[ $1 != cp-* ]] || memory=$control_plane_memory
-  vm start "$1" "$dir/nodes/$1" "$memory"
-}
-
 # shows plan|status PATTERN...: whether kiln prints these lines.
 shows() {
   local verb=$1 pattern

@@ -166,13 +166,12 @@ type_how() {
 # power_new LINE: the machine with an empty disk, its new document, and the image of the kubelet
 # that the line names.
 power_new() {
-  local kubelet=$version memory=$worker_memory
+  local kubelet=$version
   [[ ! $1 =~ ' an image with kubelet '(v[0-9.]+) ]] || kubelet=${BASH_REMATCH[1]}
-  [[ $machine != cp-* ]] || memory=$control_plane_memory
   vm kill "$machine"
   record "$machine is off"
   powered=$(date -u +%FT%TZ)
-  KILN_BOOT_MINOR=${image_of[$kubelet]} vm start "$machine" "$dir/nodes-$kubelet/$machine" "$memory"
+  KILN_BOOT_MINOR=${image_of[$kubelet]} power "$machine" "$dir/nodes-$kubelet/$machine"
   within "$step_limit" "$machine has the container images" pull "$machine"
   push "$machine"
 }
