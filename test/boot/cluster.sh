@@ -134,6 +134,19 @@ kubectl() {
     --server "$(vm api "${control_planes[0]}")" --tls-server-name kubernetes "$@"
 }
 
+# avoid MACHINE: kubectl speaks to another control plane than MACHINE, if there is one. prefer MACHINE:
+# it speaks to this one.
+avoid() {
+  local machine rest=()
+  for machine in "${control_planes[@]}"; do [[ $machine == "$1" ]] || rest+=("$machine"); done
+  [[ " ${control_planes[*]} " != *" $1 "* ]] || rest+=("$1")
+  control_planes=("${rest[@]}")
+}
+prefer() {
+  avoid "$1"
+  control_planes=("$1" "${control_planes[@]:0:${#control_planes[@]}-1}")
+}
+
 # operator_files takes the operator's credential out of admin.conf, for a client that is not
 # kubectl. The CA comes last and at once: a client that runs looks at it for a new credential.
 operator_files() {

@@ -74,19 +74,16 @@ adapt_case() {
 
 # replace MACHINE: it has an empty disk and its new document.
 replace() {
-  local rest=() name now
-  for name in cp-1 cp-2 cp-3; do
-    [[ $name = "$1" ]] || rest+=("$name")
-  done
+  local now
+  avoid "$1"
   forget_boots "$1"
   vm kill "$1"
-  power_on=$SECONDS control_planes=("${rest[0]}")
+  power_on=$SECONDS
   now=$(date -u +%FT%TZ)
   power "$1"
   within "$form_limit" "hook done on $1" is_done "$1"
   within "$step_limit" "heartbeats of $1 go on" heartbeat_after "$1" "$now"
   within "$step_limit" "all nodes Ready" nodes_are_ready
-  control_planes=(cp-1 cp-2 cp-3)
 }
 
 # ends MACHINE prints when the certificate of its kubelet ends.

@@ -37,7 +37,7 @@ own_programs() { CGO_ENABLED=0 go build -C "$here" -o "$tmp/" ./client; }
 
 begin "${arguments[@]}"
 case=import dir=$tmp/import
-machines=(cp-1 cp-2 cp-3) control_planes=(cp-1)
+machines=(cp-1 cp-2 cp-3) control_planes=(cp-1 cp-2 cp-3)
 declare -A old_boots=()
 
 # Credentials of machines that live for minutes, on a network of their own.
@@ -89,15 +89,9 @@ identity() {
   kubectl -n kube-system get configmap kube-root-ca.crt -o jsonpath='{.data.ca\.crt}' | sha256sum
 }
 
-# other_api MACHINE lets kubectl speak to another control plane than MACHINE.
-other_api() {
-  local machine
-  for machine in "${machines[@]}"; do [[ $machine == "$1" ]] || control_planes=("$machine"); done
-}
-
 replace_it() { # replace_it MACHINE
   local machine=$1
-  other_api "$machine"
+  avoid "$machine"
   within "$step_limit" "another API server is ready" kubectl get --raw /readyz
   forget_boots "$machine"
   url_of "$machine" >"$dir/away"
@@ -107,7 +101,7 @@ replace_it() { # replace_it MACHINE
   power "$machine"
   within "$form_limit" "$machine Ready with its document" nodes_are_ready
   within "$form_limit" "hook done on $machine" is_done "$machine"
-  control_planes=("$machine")
+  prefer "$machine"
   within "$step_limit" "three votes" all_vote
   within "$step_limit" "$machine's API server is ready" kubectl get --raw /readyz
   : >"$dir/away"
@@ -148,7 +142,6 @@ for machine in "${machines[@]}"; do
   leave_traces "$machine"
   within "$step_limit" "every API server knows what was there" find_traces
 done
-control_planes=(cp-1)
 identity | cmp - "$dir/identity" || fail "the cluster is another one"
 record "the cluster is the same"
 within "$step_limit" "three votes" all_vote

@@ -110,14 +110,6 @@ has_phase() { status_of "$2" | grep -F "\"phase\":\"$1\""; } # has_phase PHASE M
 gave_up() { status_of "$1" | grep -F '"phase":"stopped"' | grep -F '"faults":[{'; }
 faults() { status_of "$1" | sed -n 's/.*"faults":\[{"code":"\([^"]*\)".*/\1/p'; }
 
-# avoid MACHINE lets kubectl speak to another control plane than MACHINE.
-avoid() {
-  local machine rest=()
-  for machine in "${control_planes[@]}"; do [[ $machine == "$1" ]] || rest+=("$machine"); done
-  [[ " ${control_planes[*]} " != *" $1 "* ]] || rest+=("$1")
-  control_planes=("${rest[@]}")
-}
-
 # start_all MACHINE... powers machines on; with $most_delay up to so many tenths of a second apart.
 most_delay=0
 start_all() {

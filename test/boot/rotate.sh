@@ -64,17 +64,10 @@ follow() {
   while read -r what which <&3; do "${what}_it" "$which"; done 3<"$tmp/steps.txt"
 }
 
-# any_api lets kubectl speak to another control plane than MACHINE.
-any_api() { # any_api MACHINE
-  local machine rest=()
-  for machine in cp-1 cp-2 cp-3; do [[ $machine == "$1" ]] || rest+=("$machine"); done
-  control_planes=("${rest[@]}" "$1")
-}
-
 replace_it() { # replace_it MACHINE
   local machine=$1
   [[ " ${machines[*]} " == *" $machine "* ]] || return 0
-  any_api "$machine"
+  avoid "$machine"
   within "$step_limit" "another API server is ready" kubectl get --raw /readyz
   forget_boots "$machine"
   if [[ $machine == cp-* ]]; then
@@ -90,10 +83,9 @@ replace_it() { # replace_it MACHINE
   within "$form_limit" "hook done on every machine" hooks_are_done
   if [[ $machine == cp-* ]]; then
     within "$step_limit" "three votes" all_vote
-    any_api none
-    control_planes=("$machine")
+    prefer "$machine"
     within "$step_limit" "$machine's API server is ready" kubectl get --raw /readyz
-    any_api "$machine"
+    avoid "$machine"
     : >"$dir/away"
   fi
   replaced=$((replaced + 1))
@@ -186,7 +178,6 @@ for stage in trust issue drop; do
   if [[ $stage == issue ]]; then
     within "$step_limit" "every Secret is written with the new key" rewrite
   fi
-  any_api none
   leave_traces "$stage"
   check_net
 done

@@ -20,6 +20,7 @@ make_token() { kubectl create token default --duration 2h >"$dir/token-$1"; }
 # find_traces: every API server reads the Secrets of $secrets, and knows the tokens of $tokens.
 find_traces() {
   local machine name
+  local -a control_planes
   for machine in cp-1 cp-2 cp-3; do
     control_planes=("$machine")
     for name in "${secrets[@]}"; do

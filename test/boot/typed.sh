@@ -74,7 +74,10 @@ type_step() {
   say "step: $what${machine:+ $machine}${hop:+, hop $hop}"
   typed=$((typed + 1)) file='' sum='' member=$machine
   case $what in
-  replace) speak_to_others "$machine" ;;
+  replace)
+    avoid "$machine"
+    operator
+    ;;
   snapshot | restore | wait | apply | delete | live) ;;
   *) fail "the plan says $what, which this test does not know" ;;
   esac
@@ -88,19 +91,6 @@ type_step() {
   case $what in
   snapshot | delete) done_here+=("$(name_of "$(<"$tmp/step.json")")") ;;
   esac
-}
-
-# speak_to_others MACHINE: the operator, and etcdctl, speak to a control plane that stays, if
-# another one is there.
-speak_to_others() {
-  local one rest=()
-  for one in $(printf '%s\n' "${control_planes[@]}" | sort); do
-    [[ $one == "$1" ]] || rest+=("$one")
-  done
-  ((${#rest[@]})) || return 0
-  [[ " ${control_planes[*]} " != *" $1 "* ]] || rest+=("$1")
-  control_planes=("${rest[@]}")
-  operator
 }
 
 # etcdctl runs what the plan says of it, beside the member $member.
