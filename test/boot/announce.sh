@@ -80,10 +80,8 @@ announcers_are_gone() {
 scenario_damaged() {
   render_case fast
   machines=(worker-1)
-  local document=$dir/nodes/worker-1/user-data line
   cp -r "$dir/nodes" "$dir/served"
-  line=$(($(grep -n -m 1 'BEGIN CERTIFICATE' "$document" | cut -d : -f 1) + 2))
-  sed -i "${line}{s/x\$/y/;t;s/.\$/x/}" "$document"
+  flip_byte "$dir/nodes/worker-1/user-data"
   serve
   start_all worker-1
   within "$step_limit" "the hook stops" has_phase stopped worker-1

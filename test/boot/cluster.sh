@@ -193,6 +193,11 @@ is_done() {
 hook_has_exited() { # hook_has_exited MACHINE
   vm ssh "$1" systemctl show kiln -p SubState --value | grep -x exited
 }
+# waits_for MACHINE WHAT: its hook waits for this and has not stopped.
+waits_for() {
+  vm ssh "$1" cat /var/lib/kiln/status.json |
+    grep -E "\"phase\":\"waiting\".*\"waiting\":\"[^\"]*$2"
+}
 hooks_are_done() {
   local machine
   for machine in "${machines[@]}"; do is_done "$machine" || return; done
@@ -208,6 +213,10 @@ install_credential_is_gone() {
   for machine in "${control_planes[@]}"; do
     vm ssh "$machine" test -e /etc/kubernetes/admin.conf -a ! -e /etc/kubernetes/pki/install.key || return
   done
+}
+
+secret_says() { # secret_says NAME WORD
+  [[ $(kubectl get secret "$1" -o jsonpath='{.data.word}' | base64 -d) == "$2" ]]
 }
 
 # worker_is_served: the worker reaches an API server where its kubelet looks for it.
@@ -226,12 +235,45 @@ heartbeat_after() {
   [[ $last > $2 ]]
 }
 
-# member_folder MACHINE DOCUMENT makes the folder of a machine of a pool, with the pool's document and
-# the machine's name. The script adds the network.
+# kubelet_ends MACHINE prints when the kubelet's client certificate ends, in seconds since 1970.
+kubelet_ends() {
+  local end
+  end=$(vm ssh "$1" openssl x509 -noout -enddate \
+    -in /var/lib/kubelet/pki/kubelet-client-current.pem) || return
+  date -d "${end#*=}" +%s
+}
+
+# member_folder MACHINE DOCUMENT [PARENT] makes the folder of a machine of a pool, with the pool's
+# document and the machine's name. The script adds the network.
 member_folder() {
-  mkdir "$dir/nodes/$1"
-  cp "$2" "$dir/nodes/$1/user-data"
-  printf 'instance-id: %s\nlocal-hostname: %s\n' "$1" "$1" >"$dir/nodes/$1/meta-data"
+  local folder=${3:-$dir/nodes}/$1
+  mkdir "$folder"
+  cp "$2" "$folder/user-data"
+  printf 'instance-id: %s\nlocal-hostname: %s\n' "$1" "$1" >"$folder/meta-data"
+}
+# member_network ADDRESS prints the network of such a machine where all have one segment.
+member_network() {
+  cat <<END
+version: 2
+ethernets:
+  eth0:
+    addresses: [$1/24]
+    accept-ra: false
+    nameservers: {addresses: [10.10.0.1]}
+    routes: [{to: 0.0.0.0/0, via: 10.10.0.1}]
+END
+}
+
+# bring FILE MACHINE PATH copies a file to a machine. It is there whole, or not at all.
+bring() {
+  vm ssh "$2" "mkdir -p ${3%/*} && cat >$3.new && mv $3.new $3" <"$1"
+}
+
+# flip_byte DOCUMENT changes the last byte of a line within the first certificate.
+flip_byte() {
+  local line
+  line=$(($(grep -n -m 1 'BEGIN CERTIFICATE' "$1" | cut -d : -f 1) + 2))
+  sed -i "${line}{s/x\$/y/;t;s/.\$/x/}" "$1"
 }
 
 # keep_record MACHINE FOLDER writes what the machine has said into FOLDER, for net.

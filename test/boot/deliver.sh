@@ -92,12 +92,8 @@ start qemu worker-3 "$dir/worker-3"
 # from the rest of the seed.
 number=31
 for machine in pool-a pool-b; do
-  mkdir "$dir/$machine"
-  cp "$nodes/pools/small/user-data" "$dir/$machine/"
-  printf 'instance-id: %s\nlocal-hostname: %s\n' "$machine" "$machine" >"$dir/$machine/meta-data"
-  printf '%s\n' 'version: 2' 'ethernets:' "  eth0: {addresses: [10.10.0.$number/24], accept-ra: false," \
-    '    routes: [{to: 0.0.0.0/0, via: 10.10.0.1}], nameservers: {addresses: [10.10.0.1]}}' \
-    >"$dir/$machine/network-config"
+  member_folder "$machine" "$nodes/pools/small/user-data" "$dir"
+  member_network "10.10.0.$number" >"$dir/$machine/network-config"
   number=$((number + 1))
   start container "$machine" "$dir/$machine"
 done

@@ -86,14 +86,10 @@ replace() {
   within "$step_limit" "all nodes Ready" nodes_are_ready
 }
 
-# ends MACHINE prints when the certificate of its kubelet ends.
-ends() {
-  vm ssh "$1" openssl x509 -noout -enddate -in /var/lib/kubelet/pki/kubelet-client-current.pem
-}
-lives_longer() { # lives_longer MACHINE OTHER
+lives_longer() { # lives_longer MACHINE OTHER: the certificate of its kubelet
   local first second
-  first=$(ends "$1") && second=$(ends "$2") || return
-  (($(date -d "${first#*=}" +%s) > $(date -d "${second#*=}" +%s)))
+  first=$(kubelet_ends "$1") && second=$(kubelet_ends "$2") || return
+  ((first > second))
 }
 signs_nothing() { # no key of a CA is on a control plane
   vm ssh "$1" '! ls /etc/kubernetes/pki/ca.key /etc/kubernetes/pki/etcd/ca.key 2>/dev/null &&

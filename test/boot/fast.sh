@@ -167,15 +167,13 @@ scenario_ha() {
   check_net "$lost"
 }
 
-# The byte is the last one of a line within the certificate of the first file that has one.
 scenario_damaged() {
-  local document line
+  local document
   render_case fast
   machines=(worker-1)
   document=$dir/nodes/worker-1/user-data
-  line=$(($(grep -n -m 1 'BEGIN CERTIFICATE' "$document" | cut -d : -f 1) + 2))
   cp "$document" "$dir/whole"
-  sed -i "${line}{s/x\$/y/;t;s/.\$/x/}" "$document"
+  flip_byte "$document"
   [[ $(cmp -l "$dir/whole" "$document" | wc -l) == 1 ]] || fail "not one byte was flipped"
   power_on_all worker-1
   within "$step_limit" "the fault is in status.json" says_damaged

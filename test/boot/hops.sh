@@ -249,12 +249,9 @@ scenario_single() {
     --from-literal=word=kept
   force=(--force single-member)
   follow
-  within "$step_limit" "what was written before the snapshot is there" secret_is_kept
+  within "$step_limit" "what was written before the snapshot is there" secret_says before kept
   within "$step_limit" "something can be written" kubectl create configmap after
   ends_well # cp-1 runs the state restored
-}
-secret_is_kept() {
-  [[ $(kubectl get secret before -o jsonpath='{.data.word}' | base64 -d) == kept ]]
 }
 
 begin "${arguments[@]}"

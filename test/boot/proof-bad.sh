@@ -16,11 +16,9 @@ plant() { "$tmp/plant" "$dir/nodes/${machines[0]}/user-data" "$@"; }
 manifests=/etc/kubernetes/manifests
 
 bad_byte() {
-  local document=$dir/nodes/cp-1/user-data line
   what="a byte of a certificate is flipped"
   finds='file-damaged: not what was rendered'
-  line=$(($(grep -n -m 1 'BEGIN CERTIFICATE' "$document" | cut -d : -f 1) + 2))
-  sed -i "${line}{s/x\$/y/;t;s/.\$/x/}" "$document"
+  flip_byte "$dir/nodes/cp-1/user-data"
 }
 bad_missing-file() {
   what="apiserver.key is not in the document"

@@ -40,15 +40,7 @@ adapt_case() {
 # member NAME ADDRESS DOCUMENT makes the folder of a machine of the pool.
 member() {
   member_folder "$1" "$3"
-  cat >"$dir/nodes/$1/network-config" <<END
-version: 2
-ethernets:
-  eth0:
-    addresses: [$2/24]
-    accept-ra: false
-    nameservers: {addresses: [10.10.0.1]}
-    routes: [{to: 0.0.0.0/0, via: 10.10.0.1}]
-END
+  member_network "$2" >"$dir/nodes/$1/network-config"
 }
 
 # joins MACHINE: it gets power, and is Ready and done.
@@ -60,15 +52,8 @@ joins() {
   within "$step_limit" "hook done on it" is_done "$1"
 }
 
-# ends MACHINE prints when the kubelet's client certificate ends, in seconds since 1970.
-ends() {
-  local end
-  end=$(vm ssh "$1" openssl x509 -noout -enddate \
-    -in /var/lib/kubelet/pki/kubelet-client-current.pem) || return
-  date -d "${end#*=}" +%s
-}
 has_renewed() { # has_renewed MACHINE: another certificate, before the first one has ended
-  (($(ends "$1") > first_end[$1])) && (($(date +%s) < first_end[$1]))
+  (($(kubelet_ends "$1") > first_end[$1])) && (($(date +%s) < first_end[$1]))
 }
 
 # is_refused MACHINE: its kubelet asks, and the API server does not know its token.
@@ -92,7 +77,7 @@ within "$form_limit" "all nodes Ready" nodes_are_ready
 within "$step_limit" "hook done on every machine" hooks_are_done
 declare -A first_end
 for machine in "${machines[@]}"; do
-  first_end[$machine]=$(ends "$machine")
+  first_end[$machine]=$(kubelet_ends "$machine")
   record "$machine: the certificate ends in $((first_end[$machine] - $(date +%s))) s"
 done
 check_net

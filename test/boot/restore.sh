@@ -30,9 +30,6 @@ begin "$@"
 case=restore dir=$tmp/restore
 render_case restore
 
-# waits_for CODE: the hook waits for this and has not stopped.
-waits_for() { vm ssh cp-1 cat /var/lib/kiln/status.json | grep -E "\"phase\":\"waiting\".*\"waiting\":\"[^\"]*$1"; }
-secret() { [[ $(kubectl get secret "$1" -o jsonpath='{.data.word}' | base64 -d) == "$2" ]]; }
 is_gone() { kubectl get configmap -o name | grep -vx "configmap/$1" && ! kubectl get configmap "$1"; }
 
 power_on=$SECONDS
@@ -53,11 +50,11 @@ forget_boots cp-1
 "$tmp/kiln" render --config "$dir/cluster.yaml" --out "$dir/nodes" --restore "cp-1:$snapshot"
 power_on=$SECONDS
 power cp-1
-within "$form_limit" "the hook waits for the snapshot" waits_for "$snapshot: missing"
-vm ssh cp-1 "mkdir -p ${snapshot%/*} && cat >$snapshot.new && mv $snapshot.new $snapshot" <"$tmp/snapshot"
+within "$form_limit" "the hook waits for the snapshot" waits_for cp-1 "$snapshot: missing"
+bring "$tmp/snapshot" cp-1 "$snapshot"
 within "$form_limit" "hook done" hooks_are_done
 within "$form_limit" "the node is Ready, on its new disk" nodes_are_ready
-within "$step_limit" "what was written is there, and can be read" secret before kept
+within "$step_limit" "what was written is there, and can be read" secret_says before kept
 within "$step_limit" "what came after the snapshot is not" is_gone after
 within "$step_limit" "something can be written" kubectl create configmap again
 within "$form_limit" "CoreDNS is Available" coredns_is_available
@@ -69,7 +66,7 @@ vm kill cp-1
 power_on=$SECONDS
 vm again cp-1
 within "$form_limit" "Ready after a power cut" nodes_are_ready
-within "$step_limit" "what was written is there" secret before kept
+within "$step_limit" "what was written is there" secret_says before kept
 check_net
 
 printf '\nSeconds since the last power-on:\n'

@@ -195,10 +195,8 @@ bring_snapshot() {
   local where=${1#*rename it to }
   where=${where%%:*}
   within "$form_limit" "the hook of $machine waits for $where" waits_for "$machine" "$where"
-  vm ssh "$machine" "mkdir -p ${where%/*} && cat >$where.new && mv $where.new $where" \
-    <"$dir/copy.db"
+  bring "$dir/copy.db" "$machine" "$where"
 }
-waits_for() { vm ssh "$1" cat /var/lib/kiln/status.json | grep -E "\"phase\":\"waiting\".*$2"; }
 
 # unpack_objects LINE unpacks the document of a control plane; "nodes" is the folder of this
 # release. Every machine gets the container images that the objects may ask for.
