@@ -2,8 +2,8 @@
 # Makes a cluster of three control planes with kubeadm init and kubeadm join, imports the CAs and
 # keys of its folder pki (kiln secrets import), and replaces the control planes by rendered ones,
 # one after the other, each with an empty disk. Meanwhile a client writes and reads all the time. No
-# request may fail but those to the machine that is switched off, and one write on its way through
-# that machine's etcd, which times out. What the cluster had must stay: its CA, the UID of
+# request may fail but those to the machine that is switched off, and for each of them one write that
+# was under way in its etcd: that one may time out. What the cluster had must stay: its CA, the UID of
 # kube-system, tokens of service accounts, Secrets in etcd, on old and new API servers.
 #
 #   import.sh [--keep]
@@ -73,14 +73,10 @@ prepare() {
       ignorePreflightErrors: [all]\n&|" "$folder/user-data"
 }
 
-# ended MACHINE: kubeadm has ended there, and well.
+# ended MACHINE: kubeadm has ended there, and its status is in $status.
 ended() {
-  local status
   read -r status _ <<<"$(vm ssh "$1" cat /var/log/kubeadm.ended)"
-  [[ -n $status ]] || return
-  ((status == 0)) && return
-  vm ssh "$1" tail -n 40 /var/log/kubeadm.log >&2
-  die "kubeadm has failed on $1"
+  [[ -n $status ]]
 }
 
 # identity prints what tells the cluster from every other one.
@@ -94,6 +90,9 @@ replace_it() { # replace_it MACHINE
   avoid "$machine"
   within "$step_limit" "another API server is ready" kubectl get --raw /readyz
   forget_boots "$machine"
+  # Before the first one only kubeadm's members could be asked, and etcd.sh does not know where they
+  # listen.
+  [[ $machine == cp-1 ]] || remember_member "$machine"
   url_of "$machine" >"$dir/away"
   sleep 1 # requests that are under way
   power_on=$SECONDS
@@ -115,6 +114,10 @@ for machine in "${machines[@]}"; do
   prepare "$machine"
   power "$machine" "$dir/kubeadm/$machine"
   within "$form_limit" "kubeadm has ended on $machine" ended "$machine"
+  ((status == 0)) || {
+    vm ssh "$machine" tail -n 40 /var/log/kubeadm.log >"$tmp/attempt" || true
+    fail "kubeadm has failed on $machine"
+  }
 done
 vm ssh cp-1 cat /etc/kubernetes/admin.conf >"$dir/nodes/admin.conf"
 within "$form_limit" "all nodes Ready" nodes_are_ready
