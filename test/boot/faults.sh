@@ -126,22 +126,6 @@ faulted() {
   ends_with 3 "as a machine has stopped"
 }
 
-# harmless REASON WHERE LINE adds an exception to those of the boot net, for this scenario.
-harmless() {
-  exceptions=$dir/exceptions
-  [[ -f $exceptions ]] || cp "$here/net/exceptions.txt" "$exceptions"
-  printf '\ndate: %s\nwhere: %s\nline: %s\nreason: %s\n' "$(date +%F)" "$2" "$3" "$1" \
-    >>"$exceptions"
-}
-# stops_with CODE tells the boot net that the hook stops with this fault.
-stops_with() {
-  local where
-  for where in console journal; do
-    harmless "the scenario makes this fault" "$where" "FAULT $1 "
-    harmless "the hook stops with it" "$where" "kiln.service: Failed with|Failed to start kiln.serv"
-  done
-}
-
 # awaited TEXT: the hook waits, and names this.
 awaited() {
   within "$form_limit" "waits: $1" waits "$1"

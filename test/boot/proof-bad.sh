@@ -1,6 +1,7 @@
 # shellcheck shell=bash disable=SC2034,SC2154,SC2317
 # The bad documents of the proof. Each is rendered well and then changed behind kiln's back (plant),
-# because kiln refuses most of these mistakes itself. Sourced by proof-one.sh.
+# because kiln refuses most of these mistakes itself. Sourced by a script that has status_of MACHINE,
+# which prints what the machine's hook says, and note KIND NAME VALUE.
 #
 # A function bad_NAME plants the mistake in the document of $machines, and says in $what what it is,
 # and in $finds what has to be found: a pattern of grep for a fault and its evidence, or for a sign of
@@ -149,7 +150,7 @@ adapt_bad() {
 }
 
 scenario_negative() {
-  local name what='' finds='' patch='' target='' edit='' limit=300 before
+  local name what='' finds='' patch='' target='' edit='' before
   ((seed >= 1 && seed <= ${#bad[@]})) || fail "there are ${#bad[@]} bad documents, and no number $seed"
   name=${bad[seed - 1]}
   adapt_case() { adapt_bad; }
@@ -163,17 +164,21 @@ scenario_negative() {
   ! "$tmp/kiln" render --config "$dir/cluster.yaml" --out "$dir/nodes" --check \
     >"$tmp/attempt" 2>&1 || fail "render --check sees no difference"
   start_all "${machines[@]}"
-  end=$((SECONDS + limit))
+  await_verdict
+  note seconds found "$(since)"
+  note_findings "${machines[-1]}"
+}
+
+# await_verdict waits until there is a verdict or none is to be expected.
+await_verdict() {
+  local end=$((SECONDS + 300))
   until has_verdict >"$tmp/attempt" 2>&1; do
     ((SECONDS < end)) || break
     # A node becomes Ready soon after its hook is done, or never.
     if ((SECONDS + 40 < end)) && hooks_are_done >"$tmp/attempt" 2>&1; then end=$((SECONDS + 40)); fi
     sleep 1
   done
-  note seconds found "$(since)"
-  note_findings "${machines[-1]}"
 }
-
 # has_verdict: the machine with the mistake has a fault, or is done and its node is Ready.
 has_verdict() {
   has_fault "${machines[-1]}" || { hooks_are_done && nodes_are_ready; }
