@@ -33,6 +33,7 @@ while (($#)); do
   esac
   shift
 done
+command -v jq >/dev/null || skip "needs jq"
 begin "${arguments[@]}"
 dir=$tmp/$case
 form_limit=180 step_limit=90 pause=0.5 asks=2
@@ -64,8 +65,6 @@ listed() {
   vm ssh "$1" sh -s <"$tmp/attempt" >"$2"
   vm ssh "$1" 'cat /root/.ssh/authorized_keys /home/*/.ssh/authorized_keys' >"$2.keys"
 }
-
-kubelet_is_active() { vm ssh worker-1 systemctl -q is-active kubelet; }
 
 # starts MACHINE: when its kubelet and its container runtime were started.
 starts() { vm ssh "$1" systemctl show -p ActiveEnterTimestampMonotonic kubelet containerd; }
@@ -109,6 +108,7 @@ apply=$(sed -n 's/  #.*//;s/^kiln apply/apply/p' "$dir/typed")
 two=0
 for ((cut = 1; cut <= cuts; cut++)); do
   read -ra words <<<"${apply//NAME/worker-1}"
+  check_net worker-1
   (kiln "${words[@]}" || :) &
   tenths=$((2 + 2 * cut + RANDOM % 2))
   sleep "$((tenths / 10)).$((tenths % 10))"
@@ -118,7 +118,7 @@ for ((cut = 1; cut <= cuts; cut++)); do
   forget_boots worker-1
   vm again worker-1
   within "$step_limit" "worker-1 starts again (cut $cut)" is_done worker-1
-  within "$step_limit" "the kubelet starts after cut $cut" kubelet_is_active
+  within "$step_limit" "all nodes Ready after cut $cut" nodes_are_ready
   two=$((two + (state == 2)))
   record "cut $cut: worker-1 was made from $state document(s), and starts"
 done
@@ -175,9 +175,11 @@ listed worker-1 "$dir/changed"
 forget_boots worker-1
 kubectl drain worker-1 --ignore-daemonsets --delete-emptydir-data --timeout=60s \
   >"$tmp/attempt" 2>&1 || fail "worker-1 is drained"
+check_net
 vm kill worker-1
 power worker-1
 within "$form_limit" "the new worker-1 is done" is_done worker-1
+within "$step_limit" "all nodes Ready with it" nodes_are_ready
 listed worker-1 "$dir/new-one"
 for file in changed changed.keys; do
   diff "$dir/$file" "$dir/${file/changed/new-one}" >"$tmp/attempt" ||
