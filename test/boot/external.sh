@@ -27,6 +27,7 @@ for word in "$@"; do
   *) usage "$word" ;;
   esac
 done
+command -v openssl >/dev/null || skip "needs openssl"
 begin "${arguments[@]}"
 dir=$tmp/$case
 form_limit=240 step_limit=120 pause=1
@@ -76,6 +77,7 @@ adapt_case() {
 replace() {
   local now
   avoid "$1"
+  [[ $1 != cp-* ]] || remember_member "$1"
   forget_boots "$1"
   vm kill "$1"
   power_on=$SECONDS

@@ -52,7 +52,6 @@ declare -A minors=([hops]="1.35 1.36 1.37" [single]="1.36.2 1.36")
 own_programs() {
   local name one
   CGO_ENABLED=0 go build -C "$here" -o "$tmp/" ./asker
-  command -v jq >/dev/null || skip "needs jq"
   for name in "${scenarios[@]}"; do
     for one in ${minors[$name]}; do KILN_BOOT_MINOR=$one "$here/image-fast.sh"; done
   done
@@ -254,5 +253,6 @@ scenario_single() {
   ends_well # cp-1 runs the state restored
 }
 
+command -v jq >/dev/null || skip "needs jq"
 begin "${arguments[@]}"
 each scenario "${scenarios[@]}"

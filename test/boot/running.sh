@@ -56,6 +56,8 @@ replace() {
   forget_boots "$1"
   kubectl drain "$1" --ignore-daemonsets --delete-emptydir-data --timeout=60s \
     >"$tmp/attempt" 2>&1 || fail "$1 is drained"
+  check_net "$1"
+  [[ $1 != cp-* ]] || remember_member "$1"
   vm kill "$1"
   power "$1"
 }
@@ -98,6 +100,7 @@ within "$form_limit" "cp-1 is as wanted" shows plan '^  wanted: cp-1$' '^1\. rep
 says 'member list has NAME'
 says '^   kubectl uncordon cp-1'
 kubectl uncordon cp-1 >"$tmp/attempt" 2>&1 || fail "cp-1 takes pods"
+within "$step_limit" "three votes" all_vote
 
 # Somebody deletes a Node; its machine starts its hook again and says the same.
 kubectl delete node worker-2 >"$tmp/attempt" 2>&1 || fail "a Node is deleted"
@@ -131,12 +134,12 @@ for machine in cp-2 cp-3 worker-3 worker-1 worker-2; do
     shows status "^$machine +[a-z-]+ +Ready, cordoned +v[^ ]+ +wanted +done done\$"
   shows plan "^   kubectl uncordon (.* )?$machine( |\$)" || fail "$machine still takes no pods"
   kubectl uncordon "$machine" >"$tmp/attempt" 2>&1 || fail "$machine takes pods"
+  within "$step_limit" "three votes" all_vote
 done
 within "$step_limit" "nothing is left" shows plan '^  wanted: 6 machines: ' '^  nothing: 6 machines'
 ! grep -q '^[0-9]\. replace' "$tmp/attempt" || fail "nothing is left"
 status new --wait --timeout 120s || fail "kiln status at the end"
 record "the change is rolled out"
-within "$step_limit" "three votes" all_vote
 check_net
 
 printf '\nSeconds since the last power-on:\n'

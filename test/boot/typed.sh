@@ -129,7 +129,7 @@ type_how() {
     sum=$(vm ssh "$machine" sha256sum "$file")
     ;;
   'remove it there') vm ssh "$machine" rm "$file" ;;
-  'power it off'*) vm kill "$machine" ;;
+  'power it off'*) power_off ;;
   'render its new document with --restore '*' --review restored'*)
     line=${line#render its new document with } line=${line%% --review*}
     # shellcheck disable=SC2086 # the flag and its value
@@ -153,15 +153,24 @@ type_how() {
   esac
 }
 
+# power_off: the power of the machine goes. A boot that ends with that has nothing in its net.
+off=''
+power_off() {
+  [[ $off == "$machine" ]] || check_net "$machine"
+  vm kill "$machine"
+  off=$machine
+}
+
 # power_new LINE: the machine with an empty disk, its new document, and the image of the kubelet
 # that the line names.
 power_new() {
   local kubelet=$version
   [[ ! $1 =~ ' an image with kubelet '(v[0-9.]+) ]] || kubelet=${BASH_REMATCH[1]}
-  vm kill "$machine"
+  power_off
   record "$machine is off"
   powered=$(date -u +%FT%TZ)
   KILN_BOOT_MINOR=${image_of[$kubelet]} power "$machine" "$dir/nodes-$kubelet/$machine"
+  off=''
   within "$step_limit" "$machine has the container images" pull "$machine"
   push "$machine"
 }
