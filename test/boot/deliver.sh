@@ -63,7 +63,8 @@ start() {
 api_server_is_ready() { kubectl get --raw /readyz; }
 gone() { # gone URL: it is not there any more
   local code
-  code=$(curl -s -o /dev/null -w '%{http_code}' --cacert "$tmp/ca.crt" --connect-to "10.0.2.2:2497:127.0.0.1:2497" "$1")
+  code=$(curl -s -o /dev/null -w '%{http_code}' --cacert "$tmp/ca.crt" \
+    --connect-to "10.0.2.2:2497:127.0.0.1:2497" "$1")
   echo "$1: $code"
   [[ $code == 404 ]]
 }
@@ -74,7 +75,8 @@ mkdir "$dir/cp-1"
 start container cp-1 "$dir/cp-1"
 for machine in worker-1 worker-2; do
   mkdir "$dir/$machine"
-  cp "$nodes/$machine"/{config.ign,user-data,meta-data,network-config} "$dir/$machine/" 2>/dev/null || true
+  cp "$nodes/$machine"/{config.ign,user-data,meta-data,network-config} "$dir/$machine/" \
+    2>/dev/null || true
 done
 start container worker-1 "$dir/worker-1"
 start qemu worker-2 "$dir/worker-2"
@@ -100,7 +102,8 @@ done
 
 sleep 60 # they ask in vain
 record "the server of the bodies starts"
-serve bodies "$nodes" --listen 0.0.0.0:2497 --secrets "$dir/boot-deliver.secrets.yaml" --tls-name 10.0.2.2
+serve bodies "$nodes" --listen 0.0.0.0:2497 --secrets "$dir/boot-deliver.secrets.yaml" \
+  --tls-name 10.0.2.2
 
 within "$form_limit" "the API server is ready" api_server_is_ready
 within "$form_limit" "all nodes Ready" nodes_are_ready
@@ -109,7 +112,8 @@ check_net
 
 vm ssh cp-1 cat /etc/kubernetes/pki/ca.crt >"$tmp/ca.crt"
 for machine in cp-1 worker-1 worker-2 worker-3; do
-  url=$(sed -n "s|.*\"url\": *\"\(https://10.0.2.2:2497/$machine/[^\"]*\)\".*|\1|p" "$nodes/inventory.json")
+  url=$(sed -n "s|.*\"url\": *\"\(https://10.0.2.2:2497/$machine/[^\"]*\)\".*|\1|p" \
+    "$nodes/inventory.json")
   within 5 "$machine's body is gone" gone "$url"
 done
 grep -h refused "$tmp/bodies.log" | tail -n 4

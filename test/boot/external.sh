@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Boots three control planes and three workers whose CAs have their keys elsewhere: OpenSSL signs what
-# kiln certs csr asks for. Then it signs everything again, and one control plane and one worker are
-# replaced with an empty disk: with later certificates, they join the others, which have the earlier
-# ones. The cluster itself can sign nothing.
+# Boots three control planes and three workers whose CAs have their keys elsewhere: OpenSSL signs
+# what kiln certs csr asks for. Then it signs everything again, and one control plane and one worker
+# are replaced with an empty disk: with later certificates, they join the others, which have the
+# earlier ones. The cluster itself can sign nothing.
 #
 #   external.sh [--keep]
 #

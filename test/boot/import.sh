@@ -2,9 +2,9 @@
 # Makes a cluster of three control planes with kubeadm init and kubeadm join, imports the CAs and
 # keys of its folder pki (kiln secrets import), and replaces the control planes by rendered ones,
 # one after the other, each with an empty disk. Meanwhile a client writes and reads all the time. No
-# request may fail but those to the machine that is switched off, and for each of them one write that
-# was under way in its etcd: that one may time out. What the cluster had must stay: its CA, the UID of
-# kube-system, tokens of service accounts, Secrets in etcd, on old and new API servers.
+# request may fail but those to the machine that is switched off, and for each of them one write
+# that was under way in its etcd: that one may time out. What the cluster had must stay: its CA, the
+# UID of kube-system, tokens of service accounts, Secrets in etcd, on old and new API servers.
 #
 #   import.sh [--keep]
 #

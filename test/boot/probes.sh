@@ -2,9 +2,9 @@
 # Pods and Services that show what the network of pods does (probe/main.go), as manifests. Sourced.
 
 # probe_pod NAME MACHINE [APP [PORT]] prints a pod of the probe on that machine, with the label app,
-# which is its name if APP is not there, and with PORT as a port of the machine. Without one it
-# satisfies the strictest pod security standard. It requests some processor time: without a request a pod gets next to nothing
-# on a saturated machine, and these are saturated.
+# which is its name if APP is not there, and with PORT as a port of the machine. Without PORT it
+# satisfies the strictest pod security standard. It requests some processor time: without a request
+# a pod gets next to nothing on a saturated machine, and these are saturated.
 probe_pod() {
   cat <<EOF
 ---

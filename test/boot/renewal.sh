@@ -78,7 +78,9 @@ has_no_node() { # has_no_node MACHINE
 }
 
 token() { "$tmp/kiln" token "$@" --config "$dir/cluster.yaml"; }
-render() { "$tmp/kiln" render --config "$dir/cluster.yaml" --out "$dir/nodes" >"$tmp/attempt" 2>&1; }
+render() {
+  "$tmp/kiln" render --config "$dir/cluster.yaml" --out "$dir/nodes" >"$tmp/attempt" 2>&1
+}
 
 render_case fast
 pool=$dir/nodes/pools/blue/user-data

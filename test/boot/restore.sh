@@ -30,13 +30,17 @@ begin "$@"
 case=restore dir=$tmp/restore
 render_case restore
 
-is_gone() { kubectl get configmap -o name | grep -vx "configmap/$1" && ! kubectl get configmap "$1"; }
+is_gone() { # is_gone CONFIGMAP
+  kubectl get configmap -o name | grep -vx "configmap/$1" && ! kubectl get configmap "$1"
+}
 
 power_on=$SECONDS
 power cp-1
 within "$form_limit" "hook done" hooks_are_done
-within "$step_limit" "a Secret is written" kubectl create secret generic before --from-literal=word=kept
-within "$step_limit" "the timer waits" vm ssh cp-1 'systemctl list-timers kiln-backup.timer | grep kiln-backup'
+within "$step_limit" "a Secret is written" \
+  kubectl create secret generic before --from-literal=word=kept
+within "$step_limit" "the timer waits" \
+  vm ssh cp-1 'systemctl list-timers kiln-backup.timer | grep kiln-backup'
 within "$step_limit" "a snapshot" vm ssh cp-1 systemctl start kiln-backup.service
 vm ssh cp-1 'journalctl -u kiln-backup -o cat --no-pager | tail -n 3; ls -l /var/backups/etcd'
 # If it is asked again because the first answer was slow, the unit takes another snapshot; their
@@ -58,7 +62,9 @@ within "$step_limit" "what was written is there, and can be read" secret_says be
 within "$step_limit" "what came after the snapshot is not" is_gone after
 within "$step_limit" "something can be written" kubectl create configmap again
 within "$form_limit" "CoreDNS is Available" coredns_is_available
-vm ssh cp-1 'journalctl -u kiln -o short-monotonic --no-pager; tail -n 3 /var/lib/kiln/restore.log; ls -la /var/lib/etcd; ctr -n k8s.io containers ls | grep restore || echo no container is left'
+vm ssh cp-1 'journalctl -u kiln -o short-monotonic --no-pager
+  tail -n 3 /var/lib/kiln/restore.log; ls -la /var/lib/etcd
+  ctr -n k8s.io containers ls | grep restore || echo no container is left'
 check_net
 
 forget_boots cp-1
