@@ -110,13 +110,16 @@ listed() {
 # all_have VERSION: the kubelet of each Node, and of control planes each component, is of this
 # version.
 all_have() {
-  local found
+  local found component
   found=$(listed get nodes '.items[*].status.nodeInfo' '{.kubeletVersion}') || return
   echo "$found"
   [[ $(grep -cx "$1" <<<"$found") == "${#machines[@]}" ]] || return
   [[ $(wc -l <<<"$found") == "${#machines[@]}" ]] || return
   found=$(listed -n kube-system get pods '.items[*].spec.containers[*]' '{.image}') || return
   echo "$found"
+  for component in apiserver controller-manager scheduler; do
+    [[ $(grep -cE "/kube-$component:$1\$" <<<"$found") == "${#control_planes[@]}" ]] || return
+  done
   ! grep '/kube-' <<<"$found" | grep -v ":$1\$"
 }
 

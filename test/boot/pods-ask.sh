@@ -57,7 +57,12 @@ pod_ips() { # MACHINE
 # all_connected: each probe reaches each other one by its addresses and by the ports of the other
 # machines, and the Services by their addresses and names.
 all_connected() {
-  local from to ip ips service
+  local from to ip ips service services
+  services=$(kubectl get service -o name -l '!component') || return
+  [[ -n $services ]] || {
+    echo "no Service is there"
+    return 1
+  }
   for from in "${machines[@]}"; do
     for to in "${machines[@]}"; do
       ips=$(pod_ips "$to") && [[ -n $ips ]] || return
@@ -68,9 +73,10 @@ all_connected() {
         asks "$from" "http://$ip:8081/" "probe-$to" || return
       done
     done
-    for service in $(kubectl get service -o name -l '!component'); do
+    for service in $services; do
       service=${service#service/}
-      ips=$(kubectl get service "$service" -o jsonpath='{.spec.clusterIP}' | sed 's/.*:.*/[&]/')
+      ips=$(kubectl get service "$service" -o jsonpath='{.spec.clusterIP}') && [[ -n $ips ]] || return
+      ips=${ips/*:*/[$ips]}
       asks "$from" "http://$ips/" 'probe-*' || return
       asks "$from" "http://$service.default.svc.cluster.local/" 'probe-*' || return
     done
@@ -80,7 +86,7 @@ all_connected() {
 # reached_from_outside: every machine hands a request at its node port to some probe, and at its
 # port 8081 to its own.
 reached_from_outside() {
-  local machine ip answer port ports found
+  local machine ip answer want port ports found
   for machine in "${machines[@]}"; do
     found=$(addresses "$machine") && [[ -n $found ]] || return
     for ip in $found; do
@@ -90,8 +96,11 @@ reached_from_outside() {
       for port in "${ports[@]}"; do
         answer=$(ip netns exec outside curl -sSg -m 5 --noproxy '*' "http://$ip:$port/?$long") ||
           answer="curl ends with $?"
-        [[ $answer == probe-* ]] || {
-          echo "$ip:$port: $answer"
+        want='probe-*'
+        [[ $port != 8081 ]] || want=probe-$machine
+        # shellcheck disable=SC2053 # a pattern is wanted
+        [[ $answer == $want ]] || {
+          echo "$ip:$port: $answer, not $want"
           return 1
         }
       done
@@ -104,14 +113,19 @@ check_network() {
   within "$step_limit" "every machine is reached from outside$1" reached_from_outside
 }
 
-# knows MACHINE OTHER: the machine has routes to the pods of the other one.
+# knows MACHINE OTHER: the machine has routes to the pods of the other one, in each family in which
+# the other one has an address.
 knows() {
-  local family count=0
-  for family in -4 -6; do
-    count=$((count + $(vm ssh "$1" "ip $family -o route show proto 107" |
-      grep -cF "$(part "$family" "$2") " || true)))
+  local address family own routes count=0
+  for address in $(addresses "$2"); do
+    family=-4
+    [[ $address != *:* ]] || family=-6
+    own=$(part "$family" "$2") && [[ -n $own ]] || return
+    routes=$(vm ssh "$1" "ip $family -o route show proto 107") || return
+    grep -F "$own " <<<"$routes" || return
+    count=$((count + 1))
   done
-  ((count > 0 && count == $(addresses "$2" | wc -l)))
+  ((count > 0))
 }
 part() { # part FAMILY MACHINE prints what the machine's document says, or what it chose
   vm ssh "$2" 'cat /etc/kiln/routes 2>/dev/null || xargs -n 2 </var/lib/kiln/parts' | awk -v six="$1" '(six == "-6") == ($1 ~ /:/) {print $1}'
