@@ -67,13 +67,16 @@ measure() {
   pid=$!
   sleep 60
   before=$(processor_time)
-  until [[ -s $dir/crowd ]]; do sleep 0.5; done
+  until [[ -s $dir/crowd ]]; do
+    kill -0 "$pid" 2>/dev/null || fail "crowd has ended without a word of the first minute"
+    sleep 0.5
+  done
   record "a quiet minute: $(tail -n 1 "$dir/crowd"), API server $(($(processor_time) - before)) ms"
   before=$(processor_time)
   kubectl -n kube-system patch configmap kiln-routes --type merge \
     -p '{"data":{"other-1":"10.241.1.0/24 10.10.4.251"}}' >"$tmp/attempt" 2>&1 ||
     fail "no entry can be written"
-  wait "$pid"
+  wait "$pid" || fail "crowd ends with $?"
   record "one with a change: $(tail -n 1 "$dir/crowd"), API server $(($(processor_time) - before)) ms"
 }
 processor_time() { # of the API server, in ms
