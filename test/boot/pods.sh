@@ -34,6 +34,8 @@ set -euo pipefail
 export MACHINES=container
 # shellcheck source=lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+# shellcheck source=build.sh
+source "$here/build.sh"
 # shellcheck source=container.sh
 source "$here/container.sh"
 # shellcheck source=cluster.sh
@@ -67,6 +69,11 @@ own_programs() {
   CGO_ENABLED=0 go build -C "$here/../wireguard" -o "$tmp/wireguard-go" golang.zx2c4.com/wireguard
 }
 
+if [[ -z ${KILN_BOOT_ALONE:-} ]]; then
+  "$here/alone.sh" true # before anything is installed
+  packages curl
+  [[ " ${scenarios[*]} " != *" encrypted "* ]] || packages tcpdump wireguard-tools
+fi
 begin "${arguments[@]}"
 form_limit=180 step_limit=120 pause=0.5 asks=2
 learned=60  # seconds until every machine has the route to a new one
@@ -148,9 +155,13 @@ holds() { # what a network promises, once its machines have power
 
 scenario_direct() {
   works ipv4 1
-  ! vm ssh cp-1 ip link show kiln-vxlan >"$tmp/attempt" 2>&1 || fail "there is a VXLAN"
+  has_no_vxlan cp-1
   join
   check_net
+}
+has_no_vxlan() { # has_no_vxlan MACHINE
+  vm ssh "$1" ip -o link >"$tmp/attempt" || fail "$1 does not show its devices"
+  ! grep -F kiln-vxlan "$tmp/attempt" || fail "$1 has a VXLAN"
 }
 scenario_segments() {
   works ipv4 2
@@ -239,17 +250,20 @@ pods_ask_the_cache() {
 # The computer's kernel may have no WireGuard. So a unit of the machine runs wireguard-go, which is
 # its kiln-wg.
 scenario_encrypted() {
-  local segment program
-  for program in tcpdump wg; do
-    command -v "$program" >/dev/null || die "encrypted needs $program"
-  done
+  local segment machine listeners=()
   wireguard_machines "$dir-add"
   export KILN_BOOT_ADD=$dir-add
   encrypt=yes
-  for segment in a b; do listen "$(bridge "$segment")" & done
+  for segment in a b; do
+    listen "$(bridge "$segment")" &
+    listeners+=($!)
+  done
+  # shellcheck disable=SC2064 # they are known now; the scenario has a shell of its own
+  trap "kill ${listeners[*]} 2>/dev/null || true" EXIT
   works dual 2
   join
   within 1 "no packet of a pod was in clear" none_in_clear
+  for machine in "${machines[@]}"; do has_no_vxlan "$machine"; done
   check_net
 }
 wireguard_machines() { # wireguard_machines FOLDER
@@ -265,9 +279,11 @@ ExecStartPost=/bin/sh -c 'until [ -e /sys/class/net/kiln-wg ]; do sleep 0.1; don
 END
   ln -s ../wireguard-go.service "$units/multi-user.target.wants/"
 }
-# listen BRIDGE notes packets between machines: encrypted ones, and those with a pod's address.
+# listen BRIDGE notes packets between machines: encrypted ones, those with a pod's address, and
+# VXLAN, which has the pods' addresses inside: tcpdump prints them on a line of their own.
 listen() {
-  tcpdump -n -l -i "$1" udp port 51820 or net 10.244.0.0/16 or net fd00:10:244::/48 \
+  exec tcpdump -n -l -i "$1" \
+    udp port 51820 or udp port 4789 or net 10.244.0.0/16 or net fd00:10:244::/48 \
     >"$tmp/wire-$1" 2>"$tmp/wire-$1.log"
 }
 none_in_clear() {
@@ -288,7 +304,10 @@ scenario_flushed() {
   for machine in "${machines[@]}"; do vm ssh "$machine" nft flush ruleset; done
   power_on=$SECONDS flushed=yes
   check_network ", without the rules of a moment ago"
-  for machine in "${machines[@]}"; do vm ssh "$machine" nft list table inet kiln >"$tmp/attempt"; done
+  for machine in "${machines[@]}"; do
+    within 1 "$machine has its own rules again" vm ssh "$machine" nft list table inet kiln
+  done
+  check_net
 }
 
 # The first two machines may be done before there is a peer that they could ask. The last one is not.
@@ -341,6 +360,7 @@ scenario_away() {
   within "$step_limit" "an entry can be written" kubectl -n kube-system patch configmap kiln-routes \
     --type merge -p '{"data":{"worker-9":"10.244.99.0/24 10.10.0.99"}}'
   within "$learned" "all others have the route of that entry" all_have 10.244.99.0/24
+  check_net
 }
 routes_of() { vm ssh "$1" ip -o route show proto 107 | sort; }
 same_routes() { diff "$dir/routes-$1" <(routes_of "$1"); }
