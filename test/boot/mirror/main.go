@@ -8,17 +8,21 @@
 //
 //	missing PATTERN        404
 //	sick PATTERN SECONDS   503, until SECONDS after the first request
-//	cut PATTERN COUNT      half of what is left, then the connection breaks; COUNT times
+//	cut PATTERN COUNT      half of what is left, then the connection breaks; COUNT times for
+//	                       each client
 //	slow PATTERN BYTES     BYTES a second
 //	changed PATTERN        the first byte is another one
 //
-// It prints a line when a request begins: seconds since the start, path, range.
+// It prints a line when a request begins: seconds since the start, address of the client, path,
+// range, and the kind of trouble that the request meets, if it meets one.
 package main
 
 import (
 	"bytes"
 	"flag"
 	"fmt"
+	"io"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -51,15 +55,16 @@ type trouble struct {
 type mirror struct {
 	dir, troubles string
 	begun         time.Time
+	log           io.Writer
 
 	mu    sync.Mutex
 	first map[string]time.Time // the first request that met a trouble, by its line
-	met   map[string]int       // how many did
+	met   map[string]int       // how many of one client did, by its address and the line
 }
 
 func newMirror(dir, troubles string) *mirror {
 	return &mirror{
-		dir: dir, troubles: troubles, begun: time.Now(),
+		dir: dir, troubles: troubles, begun: time.Now(), log: os.Stdout,
 		first: map[string]time.Time{}, met: map[string]int{},
 	}
 }
@@ -67,13 +72,13 @@ func newMirror(dir, troubles string) *mirror {
 // ServeHTTP answers a request for a file.
 func (m *mirror) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	out := &counter{ResponseWriter: w}
-	fmt.Printf("%.1f %s %q\n", time.Since(m.begun).Seconds(), r.URL.Path, r.Header.Get("Range"))
+	t := m.troubleOf(r)
+	m.print(r, t)
 	data, err := os.ReadFile(filepath.Join(m.dir, filepath.Clean("/"+r.URL.Path)))
 	if err != nil {
 		http.NotFound(out, r)
 		return
 	}
-	t := m.troubleOf(r.URL.Path)
 	switch t.kind {
 	case "missing":
 		http.NotFound(out, r)
@@ -91,9 +96,22 @@ func (m *mirror) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	http.ServeContent(out, r, "", time.Time{}, bytes.NewReader(data))
 }
 
-// troubleOf returns the trouble that a request for a path meets now; its kind is empty if there is
-// none.
-func (m *mirror) troubleOf(path string) trouble {
+func (m *mirror) print(r *http.Request, t trouble) {
+	line := fmt.Sprintf("%.1f %s %s %q %s", time.Since(m.begun).Seconds(), client(r), r.URL.Path,
+		r.Header.Get("Range"), t.kind)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	fmt.Fprintln(m.log, strings.TrimRight(line, " "))
+}
+
+// client returns the address of who asks, without the port.
+func client(r *http.Request) string {
+	host, _, _ := net.SplitHostPort(r.RemoteAddr)
+	return host
+}
+
+// troubleOf returns the trouble that a request meets now; its kind is empty if there is none.
+func (m *mirror) troubleOf(r *http.Request) trouble {
 	text, err := os.ReadFile(m.troubles)
 	if err != nil {
 		return trouble{}
@@ -104,19 +122,20 @@ func (m *mirror) troubleOf(path string) trouble {
 		words := append(strings.Fields(line), "", "", "")
 		t := trouble{kind: words[0], pattern: words[1]}
 		t.number, _ = strconv.Atoi(words[2])
-		if t.kind == "" || !strings.Contains(path, t.pattern) {
+		if t.kind == "" || !strings.Contains(r.URL.Path, t.pattern) {
 			continue
 		}
 		if _, ok := m.first[line]; !ok {
 			m.first[line] = time.Now()
 		}
-		m.met[line]++
+		who := client(r) + " " + line
+		m.met[who]++
 		over := false
 		switch t.kind {
 		case "sick":
 			over = time.Since(m.first[line]) > time.Duration(t.number)*time.Second
 		case "cut":
-			over = m.met[line] > t.number
+			over = m.met[who] > t.number
 		}
 		if !over {
 			return t
