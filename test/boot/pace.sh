@@ -28,7 +28,7 @@ source "$here/probes.sh"
 source "$here/begin.sh"
 
 rounds=${1:-7}
-[[ $rounds =~ ^[0-9]+$ ]] || usage "$rounds"
+[[ $rounds =~ ^[1-9][0-9]*$ ]] || usage "$rounds"
 FLANNEL=0.26.7
 flanneld=$bin/flannel-$FLANNEL/flannel
 
@@ -129,7 +129,8 @@ put() {
 # measure NAME adds the megabits of a second to the figures of NAME.
 measure() {
   within 60 "$1 connects the pods" reached >/dev/null
-  ip netns exec pod-worker-1 iperf3 --client "$to" --time 5 --omit 1 --json >"$tmp/iperf"
+  ip netns exec pod-worker-1 iperf3 --client "$to" --time 5 --omit 1 --json >"$tmp/iperf" ||
+    die "iperf3: $(tail -n 3 "$tmp/iperf")"
   sed -n '/"sum_received"/,/}/s/.*"bits_per_second":[ \t]*\([0-9]*\).*/\1/p' "$tmp/iperf" |
     awk '{printf "%d\n", $1 / 1e6}' >>"$tmp/$1"
 }
@@ -149,7 +150,11 @@ done
 median() { sort -n "$tmp/$1" | sed -n "$(((rounds + 1) / 2))p"; }
 status=0
 compare() { # compare KILN FLANNEL
-  local own other
+  local name own other
+  for name in "$1" "$2"; do
+    [[ $(grep -cx '[1-9][0-9]*' "$tmp/$name") == "$rounds" ]] ||
+      die "$name was not measured $rounds times; iperf3 said: $(cat "$tmp/iperf")"
+  done
   own=$(median "$1") other=$(median "$2")
   printf '%s %s Mbit/s (%s), %s %s Mbit/s (%s)\n' "$1" "$own" "$(sort -n "$tmp/$1" | tr '\n' ' ')" \
     "$2" "$other" "$(sort -n "$tmp/$2" | tr '\n' ' ')"
