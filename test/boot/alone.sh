@@ -7,7 +7,8 @@
 #   alone.sh bash              look around: vm.sh start, list, ssh, kill, ...
 #
 # In there this computer is 10.10.0.1 on the machines' segment, and there is no other network. A set
-# of machines (KILN_BOOT_NET) has one run at a time: another waits ten minutes and says for whom.
+# of machines (KILN_BOOT_NET) has one run at a time: another waits ten minutes and says for whom. The
+# tree that machines boot from stays as it is until the end.
 # KILN_BOOT_TMP is a folder of the caller that goes away with the machines.
 #
 # Exits with the command's code, with 77 if this computer cannot have such machines.
@@ -78,6 +79,9 @@ if ! flock --nonblock "$lock"; then
 fi
 printf 'process %s since %s: %s\n' $$ "$(date +%T)" "$*" >"$vms.lock"
 
+mkdir -p "${machine_tree%/*}"
+hold_tree "$machine_tree"
+
 # Each machine's systemd, containerd and kubelet take some. It stays until the computer boots again.
 instances=/proc/sys/fs/inotify/max_user_instances
 (($(cat $instances) >= 4096)) || echo 4096 >$instances
@@ -86,6 +90,6 @@ instances=/proc/sys/fs/inotify/max_user_instances
 # this script, even if that is killed.
 remove_cgroups # of a run that was killed
 rm -rf "$vms"
-setpriv --pdeathsig KILL "${apart[@]}" "$0" --inside "$@" <&0 {lock}>&- &
+setpriv --pdeathsig KILL "${apart[@]}" "$0" --inside "$@" <&0 {lock}>&- {tree_lock}>&- &
 child=$!
 wait "$child"

@@ -6,6 +6,21 @@ export CGO_ENABLED=0 GOFLAGS='' GOWORK=off
 bin=$store/bin
 work=$store/work # whatever is half done
 
+# take_lock HOW FD WHAT takes the lock of an open file, --shared or --exclusive, and says for whom it
+# waits. The lock ends with this script and what it has started.
+take_lock() {
+  flock --nonblock "$1" "$2" && return
+  say "waiting for $3"
+  flock "$1" "$2"
+}
+
+# work_alone lets nobody else build in the same folders until this shell ends.
+work_alone() {
+  local fd
+  exec {fd}>>"$store/lock"
+  take_lock --exclusive "$fd" "another script, which builds in $store"
+}
+
 # packages installs the Debian packages that are missing.
 packages() {
   local missing=() package
@@ -54,11 +69,15 @@ compile() {
   ) >"$work/log" 2>&1 || {
     status=$?
     tail -n 20 "$work/log" >&2
-    [[ $status != 77 ]] || skip "cannot download $name $version"
+    [[ $status != 77 ]] || modules_come ||
+      skip "cannot download $name $version: the Go module proxy does not answer"
     die "building $name $version: see $work/log"
   }
   mv "$work/out" "$out"
 }
+
+# modules_come: the proxy answers. It is asked anew each time, whatever has been downloaded.
+modules_come() { (cd "$work" && go list -m golang.org/x/sys@latest >/dev/null 2>&1); }
 
 # module_file FIELD MODULE VERSION prints what Go says of a module's release: Dir is its folder.
 module_file() {
@@ -70,10 +89,17 @@ debian() {
   local out=$store/$1.tar list="$DEBIAN $*"
   [[ -e $out && $list == "$(cat "$out.arguments")" ]] && return
   say "unpacking Debian $DEBIAN into ${out##*/}"
-  mmdebstrap --quiet "${@:2}" "$DEBIAN" "$store/part.tar" || skip "cannot unpack Debian $DEBIAN"
+  mmdebstrap --quiet "${@:2}" "$DEBIAN" "$store/part.tar" || {
+    rm -f "$store/part.tar"
+    mirror_answers || skip "cannot unpack Debian $DEBIAN: no mirror answers"
+    die "unpacking Debian $DEBIAN into ${out##*/}: see above; a mirror answers"
+  }
   mv "$store/part.tar" "$out"
   printf '%s' "$list" >"$out.arguments"
 }
+
+# mirror_answers: mmdebstrap gets the lists of packages. It installs nothing.
+mirror_answers() { mmdebstrap --quiet --simulate --variant=custom "$DEBIAN" /dev/null >/dev/null 2>&1; }
 
 # image REFERENCE MKIMG-ARGUMENT... packs a container image; mkimg's flags come first, then its
 # files.
@@ -87,8 +113,9 @@ image() {
   "$work/mkimg" "${flags[@]}" "$reference" "$work/images/${reference//[\/:]/_}.tar" "$@"
 }
 
-# load FILE... puts images into the containerd store of the tree of a machine, $tree, with a containerd that
-# runs here for a moment.
+# load FILE... puts images into the containerd store of the tree of a machine, $tree, with a
+# containerd that runs here for a moment, and ends with this script, whatever ends it: it has the
+# script's locks.
 load() {
   local state socket file pid
   state=$(mktemp -d)
@@ -100,7 +127,8 @@ state = "$state/state"
 [grpc]
   address = "$socket"
 EOF
-  "$bin/containerd-$CONTAINERD/containerd" -c "$state/config.toml" >"$state/log" 2>&1 &
+  setpriv --pdeathsig KILL "$bin/containerd-$CONTAINERD/containerd" -c "$state/config.toml" \
+    >"$state/log" 2>&1 &
   pid=$!
   local ctr=("$bin/containerd-$CONTAINERD/ctr" -a "$socket" -n k8s.io)
   for _ in {1..50}; do

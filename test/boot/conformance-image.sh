@@ -22,15 +22,20 @@ source "$here/build.sh"
 
 folder=$cache/conformance
 mkdir -p "$folder"
-exec {lock}>"$store/lock"
-flock "$lock"
-inputs=$(
-  cd "$here"
-  cat "$cache/fast/inputs"
-  find conformance-image.sh build.sh mkimg -type f -print0 | sort -z | xargs -0 sha256sum
-  echo "$KUBERNETES $ETCD $CONTAINERD"
-)
-[[ ! -d $folder/tree || $inputs != "$(cat "$folder/inputs" 2>/dev/null)" ]] || exit 0
+exec {lock}>>"$folder/lock" {fast}>>"$cache/fast/lock"
+for how in --shared --exclusive; do
+  flock --unlock "$fast" # nobody waits for a script that waits
+  take_lock "$how" "$lock" "those who make $folder/tree, or whose machines run from it"
+  take_lock --shared "$fast" "those who make $cache/fast/tree"
+  inputs=$(
+    cd "$here"
+    cat "$cache/fast/inputs"
+    find conformance-image.sh build.sh mkimg -type f -print0 | sort -z | xargs -0 sha256sum
+    echo "$KUBERNETES $ETCD $CONTAINERD"
+  )
+  [[ ! -d $folder/tree || $inputs != "$(cat "$folder/inputs" 2>/dev/null)" ]] || exit 0
+done
+work_alone
 
 k8s=k8s.io/kubernetes
 packages mmdebstrap

@@ -20,6 +20,16 @@ bridge() {
 # image-fast.sh.
 machine_tree=$cache/${KILN_BOOT_TREE:-fast/tree}
 
+# hold_tree TREE keeps a tree as it is until this process ends, and what has inherited $tree_lock.
+# image-fast.sh and conformance-image.sh wait until then before they make it anew.
+hold_tree() {
+  exec {tree_lock}>>"${1%/*}/lock"
+  flock --nonblock --shared "$tree_lock" || {
+    say "somebody makes $1 anew: waiting"
+    flock --shared "$tree_lock"
+  }
+}
+
 # The process is the machine's only if it lives in the machine's cgroup: a number in an old file may
 # belong to another process by now.
 running_container() { # NAME

@@ -25,6 +25,8 @@ export MACHINES=container
 unset KILN_BOOT_MINOR
 # shellcheck source=lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+# shellcheck source=container.sh
+source "$here/container.sh"
 # shellcheck source=cluster.sh
 source "$here/cluster.sh"
 # shellcheck source=etcd.sh
@@ -55,13 +57,21 @@ own_programs() {
   for name in "${scenarios[@]}"; do
     for one in ${minors[$name]}; do KILN_BOOT_MINOR=$one "$here/image-fast.sh"; done
   done
+  for name in "${scenarios[@]}"; do # alone.sh holds the tree of one minor
+    for one in ${minors[$name]}; do hold_tree "$(tree_of "$one")"; done
+  done
+}
+
+# tree_of MINOR prints where the files of machines of this minor are.
+tree_of() {
+  local image=$store
+  [[ $1 == 1.36 ]] || image=$store/$1
+  echo "$image/fast/tree"
 }
 
 # release_of MINOR prints the release that is in the image of this minor.
 release_of() {
-  local image=$store
-  [[ $1 == 1.36 ]] || image=$store/$1
-  "$image/fast/tree/usr/local/bin/kubelet" --version | sed 's/^Kubernetes //'
+  "$(tree_of "$1")/usr/local/bin/kubelet" --version | sed 's/^Kubernetes //'
 }
 
 # become VERSION: the configuration, the documents and the twin of this version.

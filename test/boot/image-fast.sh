@@ -5,23 +5,28 @@
 #   fast/inputs    what they were made of: if none of it changed, nothing is done
 #
 # It is the disk that QEMU boots. Only what concerns the computer, and not a machine in it, is
-# switched off. Exits with 77 if something is missing.
+# switched off. While machines run from the tree (alone.sh), a newer one has to wait. Exits with 77
+# if something is missing.
 set -euo pipefail
 # shellcheck source=lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+# shellcheck source=build.sh
+source "$here/build.sh"
 
 [[ $(id -u) == 0 ]] || skip "needs root, to make the machines' root"
 "$here/image.sh"
 
 fast=$cache/fast tree=$cache/fast/tree.part
 mkdir -p "$fast"
-exec {lock}>"$fast/lock"
-flock "$lock"
-inputs=$(
-  sha256sum "$cache/node.inputs" "$here/image-fast.sh" | cut -d ' ' -f 1
-  uname -r
-)
-[[ ! -d $fast/tree || $inputs != "$(cat "$fast/inputs" 2>/dev/null)" ]] || exit 0
+exec {lock}>>"$fast/lock"
+for how in --shared --exclusive; do
+  take_lock "$how" "$lock" "those who make $fast/tree, or whose machines run from it"
+  inputs=$(
+    sha256sum "$cache/node.inputs" "$here/image-fast.sh" | cut -d ' ' -f 1
+    uname -r
+  )
+  [[ ! -d $fast/tree || $inputs != "$(cat "$fast/inputs" 2>/dev/null)" ]] || exit 0
+done
 
 say "unpacking node.img into $fast/tree"
 rm -rf "$fast/inputs" "$fast/tree" "$tree"
@@ -29,9 +34,13 @@ mkdir -p "$tree"
 # The mount goes away with the namespace, whatever happens.
 # shellcheck disable=SC2016 # $1 and $2 are the inner shell's
 unshare --mount sh -euc '
-  mount -o loop,ro,noload "$1" /mnt
-  cp -a /mnt/. "$2/"' sh "$cache/node.img" "$tree" ||
-  skip "cannot mount node.img here"
+  mount -o loop,ro,noload "$1" /mnt || exit 77
+  cp -a /mnt/. "$2/"' sh "$cache/node.img" "$tree" || {
+  status=$?
+  rm -rf "$tree"
+  [[ $status != 77 ]] || skip "cannot mount node.img here"
+  die "cannot unpack node.img"
+}
 rm -rf "${tree:?}"/{boot/*,lost+found,usr/lib/modules,vmlinuz*,initrd.img*}
 : >"$tree/etc/fstab" # the root is mounted before systemd starts
 

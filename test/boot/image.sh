@@ -16,7 +16,8 @@
 #
 # Files that exist are not made again. After a change of a version or of this folder, the files that
 # depend on it are made again. Needs root on Debian or Ubuntu (amd64), Go, the Go module proxy and a
-# Debian mirror; exits with 77 if one is missing.
+# Debian mirror; exits with 77 if one is missing, and with 1 if they are there and the image cannot
+# be made.
 set -euo pipefail
 
 DISK_SIZE=8G
@@ -36,8 +37,7 @@ command -v go >/dev/null || skip "needs Go"
 packages qemu-system-x86 qemu-utils user-mode-linux genisoimage vde2 socat openssh-client
 mkdir -p "$bin" "$cache"
 chmod 700 "$store"
-exec {lock}>"$store/lock"
-flock "$lock" # two runs would step on each other's work
+work_alone # two runs would step on each other's work
 [[ -e $cache/id ]] || ssh-keygen -q -t ed25519 -N '' -C boot-test -f "$cache/id"
 
 # Everything that the disk is made of: if none of it changed, neither did the disk.

@@ -36,8 +36,11 @@ if [[ -z ${KILN_BOOT_ALONE:-} ]]; then
   "$here/alone.sh" true # before minutes go into the image
   packages iperf3 iputils-ping
   "$here/image-fast.sh"
-  # One of its backends, which is not used here, is written in C.
-  CGO_ENABLED=1 compile flannel "$FLANNEL" github.com/flannel-io/flannel github.com/flannel-io/flannel
+  ( # the lock ends with this shell
+    work_alone
+    # One of its backends, which is not used here, is written in C.
+    CGO_ENABLED=1 compile flannel "$FLANNEL" github.com/flannel-io/flannel{,}
+  )
 fi
 begin "${rounds}"
 form_limit=180 step_limit=120 pause=0.5

@@ -69,11 +69,14 @@ if [[ -z ${KILN_BOOT_ALONE:-} ]]; then
   "$here/alone.sh" true # before minutes go into the image
   packages gnupg squashfs-tools
   "$here/image-fast.sh"
-  VARIABLES=github.com/containernetworking/plugins/pkg/utils/buildversion.BuildVersion=v$CNI_PLUGINS \
-    compile cni-plugins "$CNI_PLUGINS" github.com/containernetworking/plugins \
-    github.com/containernetworking/plugins/plugins/{main/bridge,main/loopback,ipam/host-local,meta/portmap}
-  VARIABLES=sigs.k8s.io/cri-tools/pkg/version.Version=v$CRICTL \
-    compile crictl "$CRICTL" sigs.k8s.io/cri-tools sigs.k8s.io/cri-tools/cmd/crictl
+  plugins=github.com/containernetworking/plugins cri=sigs.k8s.io/cri-tools
+  ( # the lock ends with this shell
+    work_alone
+    VARIABLES=$plugins/pkg/utils/buildversion.BuildVersion=v$CNI_PLUGINS \
+      compile cni-plugins "$CNI_PLUGINS" $plugins \
+      $plugins/plugins/{main/bridge,main/loopback,ipam/host-local,meta/portmap}
+    VARIABLES=$cri/pkg/version.Version=v$CRICTL compile crictl "$CRICTL" $cri $cri/cmd/crictl
+  )
 fi
 begin "${arguments[@]}"
 form_limit=240 step_limit=90 pause=0.5 asks=2
