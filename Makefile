@@ -25,7 +25,8 @@
 # make vuln       known vulnerabilities that the program reaches; VULNDB is a database, if not the
 #                 public one
 # make boot-fast  boots machines that are containers of this computer, with real systemd,
-#                 cloud-init, Ignition and Kubernetes (root, four minutes; the first time fifteen)
+#                 cloud-init, Ignition and Kubernetes (root, four minutes; the first time fifteen
+#                 more)
 # make proof      repeats first boots, heals and harm on such machines, and writes docs/proof.md;
 #                 PROOF=short is a try of a few minutes, without the page (root, 2.5 hours)
 # make conformance  runs the conformance specs of Kubernetes on five such machines, and writes
@@ -172,15 +173,9 @@ conformance:
 	cd test/boot && go test ./conformance
 	test/boot/conformance.sh $(CONFORMANCE)
 
-# A computer without the cgroups for containers (77) still runs what QEMU shows.
 boot-test:
 	cd test/boot && go test ./...
-	for script in "run.sh --power-cut 10 --replace" "heal.sh balancer" "heal.sh vip" restore.sh \
-	  faults.sh announce.sh deliver.sh stock.sh pods.sh rotate.sh renewal.sh import.sh \
-	  external.sh running.sh hops.sh live.sh; do \
-	  test/boot/$$script || [ $$? = 77 ] || exit 1; done
-	MACHINES=qemu test/boot/run.sh cloud-init ignition
-	MACHINES=qemu test/boot/faults.sh --cuts 3 cuts disk clock-behind clock-ahead cloned
+	test/boot/all.sh
 
 clean:
 	rm -rf bin
