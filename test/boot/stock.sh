@@ -329,7 +329,8 @@ scenario_packages() {
 scenario_unsigned() {
   local overlay=packages
   local -x KILN_BOOT_ADD='' KILN_BOOT_WITHOUT="$KILN_BOOT_WITHOUT etc/apt/sources.list"
-  fault_is_wanted packages
+  fault_is_wanted packages \
+    'kiln-packages\.service: Failed with result|Failed to start .*kiln-packages\.serv'
   trouble 'changed InRelease'
   start fast
   within 180 "the worker says packages" says packages worker-1
@@ -394,7 +395,10 @@ scenario_slow() {
 }
 
 # mounts LINE... gives every machine these lines in its /etc/fstab.
-mounts() { printf '%s\n' "$@" >"$KILN_BOOT_ADD/etc/fstab"; }
+mounts() {
+  mkdir -p "$KILN_BOOT_ADD/etc"
+  printf '%s\n' "$@" >"$KILN_BOOT_ADD/etc/fstab"
+}
 
 scenario_noexec() {
   mounts '/etc /etc none bind,noexec 0 0' 'tmpfs /tmp tmpfs noexec 0 0'
