@@ -79,6 +79,12 @@ compile() {
 # modules_come: the proxy answers. It is asked anew each time, whatever has been downloaded.
 modules_come() { (cd "$work" && go list -m golang.org/x/sys@latest >/dev/null 2>&1); }
 
+# release_variables prints what a program of Kubernetes is told of its release, for VARIABLES.
+release_variables() {
+  local version=k8s.io/component-base/version
+  echo "$version.gitVersion=v$KUBERNETES $version.gitMajor=1 $version.gitMinor=${minor#1.}"
+}
+
 # module_file FIELD MODULE VERSION prints what Go says of a module's release: Dir is its folder.
 module_file() {
   go mod download -json "$2@v$3" | sed -n "s/^\t\"$1\": \"\(.*\)\",\$/\1/p"

@@ -41,8 +41,8 @@ k8s=k8s.io/kubernetes
 packages mmdebstrap
 compile agnhost "$KUBERNETES" $k8s $k8s/test/images/agnhost
 compile nnp "$KUBERNETES" $k8s $k8s/test/images/nonewprivs
-build=k8s.io/component-base/version # a spec of 1.37 asks for the release of its own program
-VARIABLES="$build.gitVersion=v$KUBERNETES $build.gitMajor=1 $build.gitMinor=${minor#1.}" TESTS=yes \
+# A spec of 1.37 asks for the release of its own program.
+VARIABLES=$(release_variables) TESTS=yes \
   compile e2e.test "$KUBERNETES" $k8s $k8s/test/e2e
 source=$(module_file Dir $k8s "$KUBERNETES")
 ginkgo=github.com/onsi/ginkgo/v2

@@ -37,8 +37,6 @@ command -v go >/dev/null || skip "needs Go"
 packages qemu-system-x86 qemu-utils user-mode-linux genisoimage vde2 socat openssh-client
 mkdir -p "$bin" "$cache"
 chmod 700 "$store"
-work_alone # two runs would step on each other's work
-[[ -e $cache/id ]] || ssh-keygen -q -t ed25519 -N '' -C boot-test -f "$cache/id"
 
 # Everything that the disk is made of: if none of it changed, neither did the disk.
 inputs=$(
@@ -47,16 +45,17 @@ inputs=$(
     xargs -0 sha256sum
   echo "$KUBERNETES $ETCD $COREDNS $PAUSE $CONTAINERD $HAPROXY $KUBE_VIP $IGNITION $DEBIAN"
 )
-if [[ -e $cache/node.img && $inputs == "$(cat "$cache/node.inputs")" ]]; then
-  exit 0
-fi
+is_made() { [[ -e $cache/node.img && $inputs == "$(cat "$cache/node.inputs" 2>/dev/null)" ]]; }
+! is_made || exit 0 # also while somebody else builds something
+work_alone
+! is_made || exit 0
+[[ -e $cache/id ]] || ssh-keygen -q -t ed25519 -N '' -C boot-test -f "$cache/id"
 
 packages mmdebstrap e2fsprogs gcc libc6-dev libblkid-dev
 k8s=k8s.io/kubernetes
 ctrd=github.com/containerd/containerd/v2
 ignition=github.com/coreos/ignition/v2
-build=k8s.io/component-base/version
-VARIABLES="$build.gitVersion=v$KUBERNETES $build.gitMajor=1 $build.gitMinor=${minor#1.}" \
+VARIABLES=$(release_variables) \
   compile kubernetes "$KUBERNETES" $k8s $k8s/cmd/{kubeadm,kubelet,kubectl,kube-proxy,kube-apiserver,kube-controller-manager,kube-scheduler}
 compile etcd "$ETCD" go.etcd.io/etcd/server/v3{,}
 compile etcdctl "$ETCD" go.etcd.io/etcd/etcdctl/v3{,}
