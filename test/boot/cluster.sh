@@ -235,11 +235,12 @@ heartbeat_after() {
   [[ $last > $2 ]]
 }
 
-# kubelet_ends MACHINE prints when the kubelet's client certificate ends, in seconds since 1970.
+# kubelet_ends MACHINE [WORD] prints when the kubelet's client certificate ends, in seconds since
+# 1970. WORD is current, or kiln for the one of the document.
 kubelet_ends() {
   local end
   end=$(vm ssh "$1" openssl x509 -noout -enddate \
-    -in /var/lib/kubelet/pki/kubelet-client-current.pem) || return
+    -in "/var/lib/kubelet/pki/kubelet-client-${2:-current}.pem") || return
   date -d "${end#*=}" +%s
 }
 
