@@ -60,12 +60,15 @@ func NewHops(states []State, o Options) (*Hops, error) {
 }
 
 // Next returns the steps from what runs to the newest state that is at most one minor ahead of it.
-// Later states wait. A machine that runs one of these already does not go back.
+// Later states wait. A machine that runs one of these already does not go back, and no state before
+// the newest is the next if that one takes an upgrade back.
 func Next(states []State, o Options) (*Steps, error) {
 	newest := states[len(states)-1]
-	several := slices.ContainsFunc(states[:len(states)-1], func(s State) bool {
-		return minor(s.Version) < minor(newest.Version)-1
-	})
+	several, back := false, false
+	for _, s := range states {
+		several = several || minor(s.Version) < minor(newest.Version)-1
+		back = back || minor(s.Version) > minor(newest.Version)
+	}
 	for last := len(states) - 1; ; last-- {
 		hop, r := o, *o.Running
 		r.Nodes = slices.Clone(r.Nodes)
@@ -81,7 +84,7 @@ func Next(states []State, o Options) (*Steps, error) {
 			}
 		}
 		p, err := New(change.Compare(states[last-1].Cluster, states[last].Cluster), hop)
-		if err != nil || last == 1 || !has(p.Refused, "version") ||
+		if err != nil || last == 1 || back || !has(p.Refused, "version") ||
 			isAhead(states, last, o.Running) {
 			if err == nil && several {
 				p.Hop = hopName(states, last)

@@ -101,6 +101,13 @@ func TestNext(t *testing.T) {
 			""},
 		{"a worker that is ahead", states(a, b, c), []*change.Cluster{a, a, a, c}, "1 of 2", false,
 			"replace cp-1 … cp-3, 1 at a time"},
+		{"an upgrade is taken back half way", states(a, b, a), []*change.Cluster{b, a, a, a}, "",
+			true, ""},
+		{"and when only workers are left", states(a, b, a), []*change.Cluster{b, b, b, a}, "", true,
+			""},
+		{"and nothing was done", states(a, b, a), []*change.Cluster{a, a, a, a}, "", false, ""},
+		{"and is done after all", states(a, b, a, b), []*change.Cluster{b, a, a, a}, "", false,
+			"replace cp-2, cp-3, 1 at a time"},
 		{"one minor", states(b, b, c), []*change.Cluster{b, b, b, b}, "", false,
 			"replace cp-1 … cp-3, 1 at a time"},
 	} {

@@ -17,6 +17,10 @@ var exceptions = []struct {
 			"and etcd machines while they run (docs/etcd.md)"},
 	{"quorum", func(d *transition) bool { return len(d.new.Members()) == 0 },
 		"make a new cluster with the external etcd: the data stays in the members that go"},
+	{"version", func(d *transition) bool { return goesBack(d) != "" },
+		"render the newer minor again, and go on with its plan: API servers of the older one may " +
+			"be unable to read what it wrote; only the snapshot from before leads back, for all " +
+			"machines at once (docs/changes.md)"},
 	{"renamed", func(d *transition) bool { return lostQuorum(d, nil) != "" },
 		"keep the name of one member of etcd; a new member needs an address of its own"},
 }

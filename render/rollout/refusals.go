@@ -56,9 +56,9 @@ var refusalTable = []refusal{
 		"add the old endpoint to controlPlane.apiServer.certSANs " +
 			"until every worker has the new one"},
 	{"version", versionJump,
-		"go one minor at a time, and never back, because API servers of two minors share the " +
-			"objects in etcd: render with the next minor, follow its plan until --nodes has " +
-			"nothing left, and then plan from there"},
+		"go one minor at a time, because API servers of two minors share the objects in etcd: " +
+			"render with the next minor, follow its plan until --nodes has nothing left, and " +
+			"then plan from there"},
 	{"kubelet-skew", kubeletSkew,
 		"replace those workers first, or remove them, in a plan of its own: " +
 			"a kubelet is at most three minors older than the new API servers"},
@@ -200,17 +200,25 @@ func minor(version string) int {
 }
 
 func versionJump(d *transition, _ []*decision) string {
-	old, new := minor(d.old.Version), minor(d.new.Version)
-	switch {
-	case new < old:
+	if why := goesBack(d); why != "" {
+		return why
+	}
+	var skipped []string
+	for n := minor(d.old.Version) + 1; n < minor(d.new.Version); n++ {
+		skipped = append(skipped, fmt.Sprintf("v1.%d", n))
+	}
+	if len(skipped) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("Kubernetes %s → %s skips %s", d.old.Version, d.new.Version,
+		strings.Join(skipped, ", "))
+}
+
+// goesBack says which API servers are of a newer minor than the newer state.
+func goesBack(d *transition) string {
+	new := minor(d.new.Version)
+	if minor(d.old.Version) > new {
 		return fmt.Sprintf("Kubernetes %s → %s goes back", d.old.Version, d.new.Version)
-	case new > old+1:
-		var skipped []string
-		for n := old + 1; n < new; n++ {
-			skipped = append(skipped, fmt.Sprintf("v1.%d", n))
-		}
-		return fmt.Sprintf("Kubernetes %s → %s skips %s", d.old.Version, d.new.Version,
-			strings.Join(skipped, ", "))
 	}
 	// The document of a machine may be of no state that was named.
 	for _, m := range d.old.Machines {
