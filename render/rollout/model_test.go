@@ -192,11 +192,38 @@ func changed(r *rand.Rand, c *change.Cluster, position int) *change.Cluster {
 		add(&now, "cp-20", "control-plane", true, false)
 		add(&now, "cp-21", "control-plane", true, false)
 	}
+	if r.IntN(4) == 0 {
+		moveAddress(r, c, &now)
+	}
 	if r.IntN(3) == 0 {
 		all("/etc/kiln/objects/001-coredns.yaml", "a: 2\n")
 		all("/etc/kiln/objects/002-configmap-kiln.yaml", "data: {objects: '2'}\n")
 	}
 	return &now
+}
+
+// moveAddress gives a machine of the newer state a new address, or the one that another machine had
+// before. Of the latter a machine that stays gets a new address.
+func moveAddress(r *rand.Rand, old, now *change.Cluster) {
+	set := func(name, address string) {
+		for i, m := range now.Machines {
+			if m.Name == name && !m.Pool {
+				m := *m
+				m.Properties = slices.Clone(m.Properties)
+				m.Properties[1].Value = address
+				now.Machines[i] = &m
+			}
+		}
+	}
+	from := old.Machines[r.IntN(len(old.Machines))]
+	if from.Pool {
+		return
+	}
+	set(from.Name, "addr-new")
+	if to := now.Machines[r.IntN(len(now.Machines))]; r.IntN(2) == 0 && !to.Pool &&
+		to.Name != from.Name {
+		set(to.Name, from.Properties.Value("addresses"))
+	}
 }
 
 // newWorld returns a cluster in the older state, with an earlier roll-out that was not finished:
@@ -406,6 +433,9 @@ func (w *world) give(name string, m *change.Machine) {
 		if other.document == nil {
 			continue
 		}
+		w.require(m.Pool || other.name == name || !slices.ContainsFunc(m.Addresses(),
+			func(a string) bool { return slices.Contains(other.document.Addresses(), a) }),
+			"%s and %s have the address %s", name, other.name, m.Properties.Value("addresses"))
 		w.require(other.position-a.position <= 1 && a.position-other.position <= 1,
 			"%s and %s do not trust each other", name, other.name)
 		if a.role == "worker" && other.role == "control-plane" {

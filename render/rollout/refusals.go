@@ -62,9 +62,12 @@ var refusalTable = []refusal{
 	{"kubelet-skew", kubeletSkew,
 		"replace those workers first, or remove them, in a plan of its own: " +
 			"a kubelet is at most three minors older than the new API servers"},
-	{"renamed", nameChange,
+	{"renamed", takenAddress(true),
 		"remove the machine first, with a plan of its own, " +
 			"then add it by its new name: a Node's name is who it is"},
+	{"address", takenAddress(false),
+		"first free the address, with a plan of its own: give the machine that has it another " +
+			"one, or remove it; of two that swap, one goes to a free address meanwhile"},
 	{"role", otherRole,
 		"remove the machine first, with a plan of its own, then add it with its new role"},
 	{"restore", restores,
@@ -247,24 +250,36 @@ func kubeletSkew(d *transition, _ []*decision) string {
 		d.new.Version)
 }
 
-// nameChange: a machine was removed, and another was added with one of its addresses.
-func nameChange(_ *transition, decisions []*decision) string {
-	var names []string
-	for _, gone := range decisions {
-		if gone.What() != change.Removed {
-			continue
-		}
-		for _, came := range decisions {
-			taken := func(a string) bool { return slices.Contains(gone.Old.Addresses(), a) }
-			if came.What() == change.Added && slices.ContainsFunc(came.New.Addresses(), taken) {
-				names = append(names, gone.Old.Name+" → "+came.New.Name)
+// takenAddress returns a rule: a machine gets an address that another one has until its own turn
+// comes. Renamed are a machine that is removed and one that is added.
+func takenAddress(renamed bool) func(*transition, []*decision) string {
+	return func(_ *transition, decisions []*decision) string {
+		owners := map[string]*decision{}
+		for _, f := range decisions {
+			for _, address := range addresses(f.Old) {
+				owners[address] = f
 			}
 		}
+		var taken []string
+		for _, f := range decisions {
+			for _, address := range addresses(f.New) {
+				from := owners[address]
+				if from != nil && !slices.Contains(addresses(f.Old), address) &&
+					renamed == (from.What() == change.Removed && f.What() == change.Added) {
+					taken = append(taken, fmt.Sprintf("%s gets %s while %s has it", f.New.Name,
+						address, from.Old.Name))
+				}
+			}
+		}
+		return strings.Join(taken, ", ")
 	}
-	if len(names) == 0 {
-		return ""
+}
+
+func addresses(m *change.Machine) []string {
+	if m == nil {
+		return nil
 	}
-	return "same address, another name: " + strings.Join(names, ", ")
+	return m.Addresses()
 }
 
 func otherRole(_ *transition, decisions []*decision) string {
