@@ -54,18 +54,14 @@ func (s *sequencer) changeNodes() {
 		if f.verdict == Remove {
 			continue
 		}
-		any := false
 		for _, c := range f.kubectl {
-			if s.holds(f, c) {
-				continue
+			if !s.holds(f, c) {
+				commands[c.command] = append(commands[c.command], f)
+				all = append(all, f)
 			}
-			commands[c.command] = append(commands[c.command], f)
-			any = true
-		}
-		if any {
-			all = append(all, f)
 		}
 	}
+	all = slices.Compact(all)
 	cordoned := s.cordoned()
 	if len(all) == 0 && len(cordoned) == 0 {
 		return
@@ -143,19 +139,17 @@ func (s *sequencer) apply(withObjects, withTokens bool) {
 
 // restarted returns the DaemonSet of kube-proxy if its settings are among the objects.
 func (s *sequencer) restarted(objects []change.Object) (out []change.Object) {
-	if !slices.ContainsFunc(objects, isNamed("configmap-kube-proxy.yaml")) {
+	if !slices.ContainsFunc(objects, func(o change.Object) bool {
+		return o.Name() == "configmap-kube-proxy.yaml"
+	}) {
 		return nil
 	}
-	all := slices.Collect(maps.Values(s.diff.new.Objects()))
-	if i := slices.IndexFunc(all, isNamed("daemonset-kube-proxy.yaml")); i >= 0 {
-		out = append(out, all[i])
+	for _, o := range s.diff.new.Objects() {
+		if o.Name() == "daemonset-kube-proxy.yaml" {
+			out = append(out, o)
+		}
 	}
 	return out
-}
-
-// isNamed returns whether an object's file has this name, without its number.
-func isNamed(name string) func(change.Object) bool {
-	return func(o change.Object) bool { return o.Name() == name }
 }
 
 // objectsLeft returns the objects that are left to apply, without bootstrap tokens, and whether it

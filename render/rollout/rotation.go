@@ -63,9 +63,7 @@ func (d *transition) rotations(decisions []*decision) (out []Rotation) {
 		case new.Stage == pki.Settled:
 			r.Means = "the rotation is given up: the new root is forgotten"
 		}
-		for _, f := range d.concerned(root, decisions) {
-			f.Machine().AddTo(&r.Machines, &r.Pools)
-		}
+		r.Machines, r.Pools = names(d.concerned(root, decisions))
 		out = append(out, r)
 	}
 	return out
@@ -99,10 +97,7 @@ func skippedStage(d *transition, decisions []*decision) string {
 		if what == "" {
 			continue
 		}
-		var machines, pools []string
-		for _, f := range d.concerned(root, decisions) {
-			f.Machine().AddTo(&machines, &pools)
-		}
+		machines, pools := names(d.concerned(root, decisions))
 		skips = append(skips, fmt.Sprintf("%s %s, and until all are replaced, old and new "+
 			"machines refuse each other: %s", root, what, change.Names(machines, pools)))
 	}
