@@ -43,7 +43,8 @@ func NewHops(states []State, o Options) (*Hops, error) {
 	h := &Hops{}
 	for i := 1; i < len(states); i++ {
 		hop := o
-		hop.Since, hop.Now, hop.isHop = []string{states[i-1].Name}, states[i].Name, true
+		hop.Since, hop.isHop = []string{states[i-1].Name}, true
+		hop.Now, hop.follows = states[i].Name, i < len(states)-1
 		p, err := New(change.Compare(states[i-1].Cluster, states[i].Cluster), hop)
 		if err != nil {
 			return nil, err
@@ -75,7 +76,7 @@ func Next(states []State, o Options) (*Steps, error) {
 		comeDown(r.Nodes, states, last, r.Digest)
 		hop.Running, hop.Since = &r, nil
 		if several {
-			hop.Now = states[last].Name
+			hop.Now, hop.follows = states[last].Name, last < len(states)-1
 		}
 		for i := range states[:last] {
 			hop.Since = append(hop.Since, states[i].Name)
@@ -84,7 +85,7 @@ func Next(states []State, o Options) (*Steps, error) {
 			}
 		}
 		p, err := New(change.Compare(states[last-1].Cluster, states[last].Cluster), hop)
-		if err != nil || last == 1 || back || !has(p.Refused, "version") ||
+		if err != nil || last == 1 || !several || back || !has(p.Refused, "version") ||
 			isAhead(states, last, o.Running) {
 			if err == nil && several {
 				p.Hop = hopName(states, last)

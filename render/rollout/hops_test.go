@@ -161,7 +161,7 @@ func TestObjects(t *testing.T) {
 		hint       = "  # go on if a machine is down or comes later"
 	)
 	apply := func(kubectl string) []string {
-		return []string{"kiln unpack nodes/cp-1 --out objects --show-secrets", kubectl +
+		return []string{"kiln unpack nodes/cp-1 --out objects --show-secrets &&", kubectl +
 			" apply --server-side --force-conflicts -f objects" + change.ObjectsDir + "001-x.yaml",
 			"rm -r objects"}
 	}
@@ -189,6 +189,14 @@ func TestObjects(t *testing.T) {
 			"kubectl -n ns delete --ignore-not-found deployments.apps x"},
 		{"gone, of the whole cluster", odd, "{}", "", nil, nil,
 			"kubectl delete --ignore-not-found odds.example.test x"},
+		{"gone, with what is in it", "/api/v1/namespaces/x", "{}", "", nil, nil,
+			"kubectl delete --ignore-not-found namespaces x" +
+				"  # with everything in it, data of its volumes too"},
+		{"gone, with data", "/api/v1/namespaces/ns/persistentvolumeclaims/x", "{}", "", nil, nil,
+			"kubectl -n ns delete --ignore-not-found persistentvolumeclaims x" +
+				"  # with its data, unless its volume says Retain"},
+		{"gone, and data stays", "/apis/apps/v1/namespaces/ns/statefulsets/x", "{}", "", nil, nil,
+			"kubectl -n ns delete --ignore-not-found statefulsets.apps x"},
 		{"gone, with a namespace that is a flag", "/api/v1/namespaces/--all/configmaps/x", "{}", "",
 			nil, nil, "by hand, with kubectl delete: 001-x.yaml, which is no longer rendered"},
 		{"gone, and nobody says what it is", "", "{}", "", nil, nil,
@@ -274,12 +282,56 @@ func TestMarker(t *testing.T) {
 		var got []string
 		for _, line := range how {
 			if strings.Contains(line, " apply ") {
+				line = strings.TrimSuffix(line, " &&")
 				got = append(got, line[strings.LastIndex(line, "/")+1:])
 			}
 		}
 		require.Equal(t, row.want, got, row.name)
 		require.Equal(t, row.asks, len(how) > 0 && strings.HasPrefix(how[0], "if it is not done"),
 			row.name)
+	}
+}
+
+// TestFailedObject: an object that the API server refuses keeps the marker from being applied, and
+// what was unpacked is removed all the same.
+func TestFailedObject(t *testing.T) {
+	t.Parallel()
+	old, now := ofVersion("v1.36.2", "v1.36.2"), ofVersion("v1.36.3", "v1.36.3")
+	withObject(now, "003-x.yaml", "/api/v1/namespaces/ns/configmaps/x", "a: 1")
+	withObject(now, "004-y.yaml", "/api/v1/namespaces/ns/configmaps/y", "a: 1")
+	p, err := rollout.New(change.Compare(old, now), rollout.Options{MaxUnavailable: "1"})
+	require.NoError(t, err)
+	how, _, _ := objectSteps(p)
+	require.Len(t, how, 4)
+	require.True(t, strings.HasSuffix(how[0], " &&"))
+	require.True(t, strings.HasSuffix(how[1], "003-x.yaml &&"))
+	require.True(t, strings.HasSuffix(how[2], "004-y.yaml"))
+	require.Equal(t, "rm -r objects", how[3])
+}
+
+// TestHopFolder: nodes has the documents of the last state. A command of an earlier hop that is
+// typed as it stands finds no documents, and not those of another hop.
+func TestHopFolder(t *testing.T) {
+	t.Parallel()
+	const path = "/api/v1/namespaces/n/configmaps/x"
+	a := withObject(ofVersion("v1.35.4", "v1.35.4"), "003-x.yaml", path, "a: 1")
+	b := withObject(ofVersion("v1.36.3", "v1.36.3"), "003-x.yaml", path, "a: 2")
+	c := withObject(ofVersion("v1.37.1", "v1.37.1"), "003-x.yaml", path, "a: 3")
+	const unpack = " --out objects --show-secrets &&  # "
+	first := "kiln unpack NODES/cp-1" + unpack + "NODES: the documents of B"
+	second := "kiln unpack nodes/cp-1" + unpack + "nodes: the documents of C"
+	h, err := rollout.NewHops(states(a, b, c), rollout.Options{MaxUnavailable: "1"})
+	require.NoError(t, err)
+	for i, want := range []string{first, second} {
+		how, _, _ := objectSteps(h.List[i])
+		require.Equal(t, want, how[0])
+	}
+	for want, runs := range map[string]*change.Cluster{first: a, second: b} {
+		p, err := rollout.Next(states(a, b, c), rollout.Options{MaxUnavailable: "1",
+			Running: runningFrom(runs, runs, runs, runs)})
+		require.NoError(t, err)
+		how, _, _ := objectSteps(p)
+		require.Equal(t, want, how[1])
 	}
 }
 

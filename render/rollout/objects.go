@@ -25,7 +25,8 @@ func (s *sequencer) applyDocuments() {
 		}
 	}
 	step.Machines, step.Pools = names(list)
-	since := " --since " + cmp.Or(strings.Join(s.since, " --since "), "OLD")
+	apply := "kiln apply " + s.folder() + "/"
+	since := " --since " + cmp.Or(strings.Join(s.options.Since, " --since "), "OLD")
 	of := s.ofDocuments()
 	if len(step.Machines) > 0 {
 		name, each := placeholder(step.Machines), of
@@ -33,10 +34,10 @@ func (s *sequencer) applyDocuments() {
 			each = strings.TrimSuffix("  # one machine after the other;"+
 				strings.TrimPrefix(of, "  #"), ";")
 		}
-		step.How = append(step.How, "kiln apply nodes/"+name+since+" --ssh "+name+each)
+		step.How = append(step.How, apply+name+since+" --ssh "+name+each)
 	}
 	for _, pool := range step.Pools {
-		step.How = append(step.How, "kiln apply nodes/pools/"+pool+since+
+		step.How = append(step.How, apply+"pools/"+pool+since+
 			" --ssh NAME  # each machine of the pool")
 	}
 	if len(step.How) > 0 {
@@ -214,12 +215,14 @@ func (s *sequencer) applications(objects []change.Object) (how []string) {
 		return nil
 	}
 	const folder = "objects"
-	how = append(how, "kiln unpack nodes/"+s.diff.new.Machines[first].Name+" --out "+folder+
-		" --show-secrets"+s.ofDocuments())
+	how = []string{"kiln unpack " + s.folder() + "/" + s.diff.new.Machines[first].Name +
+		" --out " + folder + " --show-secrets"}
 	slices.SortFunc(objects, change.Object.Before)
 	for _, o := range objects {
+		how[len(how)-1] += " &&" // the last one is the marker: it says that the others are there
 		how = append(how, application(o, folder))
 	}
+	how[0] += s.ofDocuments()
 	return append(how, "rm -r "+folder)
 }
 
@@ -249,12 +252,21 @@ func (s *sequencer) earlier() (states []*change.Cluster) {
 	return append(states, s.diff.before)
 }
 
-// ofDocuments says whose documents nodes is, if several states were named.
+// folder returns the folder of the newer state's documents. If another hop follows, nodes has those
+// of another state, and a person has to name the folder.
+func (s *sequencer) folder() string {
+	if s.options.follows {
+		return "NODES"
+	}
+	return "nodes"
+}
+
+// ofDocuments says whose documents are in the folder, if several states were named.
 func (s *sequencer) ofDocuments() string {
-	if s.now == "" {
+	if s.options.Now == "" {
 		return ""
 	}
-	return "  # nodes: the documents of " + s.now
+	return "  # " + s.folder() + ": the documents of " + s.options.Now
 }
 
 // ifNotDone begins a step of which nothing says whether it was done.

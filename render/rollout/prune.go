@@ -62,7 +62,9 @@ func deletion(o change.Object) string {
 	command := kubectl(namespace, "delete", "--ignore-not-found", resource, name)
 	switch resource {
 	case "namespaces":
-		command += "  # with everything in it"
+		command += "  # with everything in it, data of its volumes too"
+	case "persistentvolumeclaims":
+		command += "  # with its data, unless its volume says Retain"
 	case "customresourcedefinitions.apiextensions.k8s.io":
 		command += "  # with all objects of this kind"
 	}

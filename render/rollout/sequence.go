@@ -19,8 +19,7 @@ type sequencer struct {
 	decisions []*decision
 	all       []*decision // as if every machine ran the older state
 	share     func(total int) int
-	since     []string // Options.Since
-	now       string   // Options.Now
+	options   Options
 	list      []Step
 }
 
@@ -268,8 +267,8 @@ func (d *transition) workers() (out []string) {
 // contain a kubelet. Machines that fetch their programs need none in their image.
 func (s *sequencer) image(list []*decision) string {
 	of := ""
-	if s.now != "" {
-		of = " (the document of " + s.now + ")"
+	if s.options.Now != "" {
+		of = " (the document of " + s.options.Now + ")"
 	}
 	for _, f := range list {
 		if f.New.Entries.Find(change.Key{Kind: "file", ID: plan.ArtifactList}) != nil {

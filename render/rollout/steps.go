@@ -101,8 +101,9 @@ type Options struct {
 	// Now is the newer state as the user named it, if there are several: the steps name it, so that
 	// nobody takes the documents of another one.
 	Now string
-	// isHop reports whether the steps are those of one hop of several.
-	isHop bool
+	// isHop reports whether the steps are those of one hop of several, and follows whether another
+	// hop comes after it.
+	isHop, follows bool
 	// MaxUnavailable is how many workers may be away at the same time: a number, or a share such as
 	// 10%.
 	MaxUnavailable string
@@ -156,7 +157,7 @@ func New(d *change.Diff, o Options) (*Steps, error) {
 	}
 	p.Rotations = t.rotations(decisions)
 	p.verdicts(decisions)
-	s := &sequencer{diff: t, decisions: decisions, all: all, since: o.Since, now: o.Now}
+	s := &sequencer{diff: t, decisions: decisions, all: all, options: o}
 	var err error
 	if s.share, err = share(o.MaxUnavailable); err != nil {
 		return nil, err
