@@ -309,6 +309,31 @@ func TestFailedObject(t *testing.T) {
 	require.Equal(t, "rm -r objects", how[3])
 }
 
+// TestAdministrators: a plan that knows no state of the objects does not give admin.conf the rights
+// back that somebody has taken away, unless the binding itself changes.
+func TestAdministrators(t *testing.T) {
+	t.Parallel()
+	const file, binding = "003-clusterrolebinding-x.yaml",
+		"/apis/rbac.authorization.k8s.io/v1/clusterrolebindings/kubeadm:cluster-admins"
+	a := withObject(ofVersion("v1.36.1", "v1.36.1"), file, binding, "a: 1")
+	b := withObject(ofVersion("v1.36.2", "v1.36.2"), file, binding, "a: 1")
+	c := withObject(ofVersion("v1.36.3", "v1.36.3"), file, binding, "a: 2")
+	for _, row := range []struct {
+		states []*change.Cluster
+		want   bool
+	}{{[]*change.Cluster{a, b}, false}, {[]*change.Cluster{a, b, c}, true}} {
+		o := rollout.Options{MaxUnavailable: "1", Running: runningFrom(a, a, a, a)}
+		o.Running.Objects = "9"
+		p, err := rollout.Next(states(row.states...), o)
+		require.NoError(t, err)
+		how, _, _ := objectSteps(p)
+		text := strings.Join(how, "\n")
+		require.Contains(t, text, "001-coredns.yaml")
+		require.Equal(t, row.want, strings.Contains(text, file))
+		require.Contains(t, text, "docs/leaked.md")
+	}
+}
+
 // TestHopFolder: nodes has the documents of the last state. A command of an earlier hop that is
 // typed as it stands finds no documents, and not those of another hop.
 func TestHopFolder(t *testing.T) {

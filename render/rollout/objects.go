@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"kiln/pki"
 	"kiln/render/change"
 	"kiln/render/running"
 )
@@ -125,7 +126,9 @@ func (s *sequencer) apply(withObjects, withTokens bool) {
 	}
 	if state, known := s.marker(); len(objects) > 0 && known && state == nil {
 		step.How = append(step.How,
-			"all of them, because those in the cluster are of no state that was named")
+			"all of them, because those in the cluster are of no state that was named; but the "+
+				"rights of admin.conf only if they change: somebody may have taken them away "+
+				"(docs/leaked.md)")
 	}
 	step.How = append(step.How, s.applications(slices.Concat(objects, tokens))...)
 	restarted := s.restarted(objects)
@@ -186,10 +189,18 @@ func (s *sequencer) objectsLeft() (left []change.Object, sure bool) {
 			}
 		}
 	}
-	left = slices.DeleteFunc(left, change.Object.IsToken)
+	rights, had := s.diff.before.Objects()[adminRights]
+	left = slices.DeleteFunc(left, func(o change.Object) bool {
+		return o.IsToken() ||
+			base == nil && had && o.Identity() == adminRights && o.Equal(rights)
+	})
 	slices.SortFunc(left, change.Object.Before)
 	return slices.CompactFunc(left, func(a, b change.Object) bool { return a.ID == b.ID }), sure
 }
+
+// adminRights is the identity of the binding that gives every admin.conf its rights. People delete
+// it when one has leaked.
+const adminRights = "rbac.authorization.k8s.io/clusterrolebindings/" + pki.AdminGroup
 
 // marker returns the state whose API objects were applied, as the marker says: the newer one, an
 // earlier one, or nil if it is none of those that were named. It reports false if nothing is known.
