@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"sigs.k8s.io/yaml"
 
@@ -97,17 +98,17 @@ func labelChange(key, value string, wanted bool) nodeChange {
 // taintChange is labelChange for taints. A field may be a part of a taint, such as its value. Then
 // the rest of the taint is not known, and there is no command.
 func taintChange(f *field.Field) nodeChange {
-	var taint taint
+	var taint corev1.Taint
 	err := json.Unmarshal([]byte(f.Either()), &taint)
 	switch {
 	case err != nil:
 		return nodeChange{command: fmt.Sprintf("on NAME, with kubectl taint: %q: %q → %q", f.Name,
 			deref(f.Old), deref(f.New))}
-	case !taint.isAllowed():
+	case !isTaint(&taint):
 		return nodeChange{command: noCommand("taint", f.Either())}
 	}
-	has := func(n *running.Node) bool { return slices.Contains(n.Taints, taint.String()) }
-	command := "kubectl taint --overwrite node NAME " + taint.String()
+	has := func(n *running.Node) bool { return slices.Contains(n.Taints, taint.ToString()) }
+	command := "kubectl taint --overwrite node NAME " + taint.ToString()
 	if f.New == nil {
 		return nodeChange{command: command + "-",
 			holds: func(n *running.Node) bool { return !has(n) }}
@@ -120,23 +121,11 @@ func noCommand(what, text string) string {
 	return fmt.Sprintf("on NAME, by hand: Kubernetes allows no %s %q", what, text)
 }
 
-// taint is a taint as the kubelet's configuration has it.
-type taint struct{ Key, Value, Effect string }
-
-// taintEffects are the effects of taints (k8s.io/api/core/v1, TaintEffect).
-var taintEffects = []string{"NoSchedule", "PreferNoSchedule", "NoExecute"}
-
-// isAllowed reports whether a Node can have the taint.
-func (t taint) isAllowed() bool {
-	return isLabel(t.Key, t.Value) && slices.Contains(taintEffects, t.Effect)
-}
-
-// String returns the taint as kubectl taint takes it.
-func (t taint) String() string {
-	if t.Value == "" {
-		return t.Key + ":" + t.Effect
-	}
-	return t.Key + "=" + t.Value + ":" + t.Effect
+// isTaint reports whether a Node can have the taint.
+func isTaint(t *corev1.Taint) bool {
+	effects := []corev1.TaintEffect{corev1.TaintEffectNoSchedule,
+		corev1.TaintEffectPreferNoSchedule, corev1.TaintEffectNoExecute}
+	return isLabel(t.Key, t.Value) && slices.Contains(effects, t.Effect)
 }
 
 // isLabel reports whether a Node can have a label with this key and value. Keys and values of

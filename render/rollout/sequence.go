@@ -203,7 +203,7 @@ func (s *sequencer) members(verdict, role string) {
 // time.
 func (s *sequencer) workers(verdict string) {
 	list := s.of(verdict, worker)
-	machines, pools := names(list)
+	machines, _ := names(list)
 	how := func(name string) (how, wait []string) {
 		switch verdict {
 		case Remove:
@@ -227,8 +227,11 @@ func (s *sequencer) workers(verdict string) {
 		}
 		s.list = append(s.list, step)
 	}
-	for _, pool := range pools {
-		step := Step{Do: verdict, Pools: []string{pool}, Nodes: nodesOf(list, pool)}
+	for _, f := range list {
+		if !f.Machine().Pool {
+			continue
+		}
+		step := Step{Do: verdict, Pools: []string{f.Machine().Name}, Nodes: f.nodes}
 		step.How, step.Wait = how("NAME")
 		first := "of its machines"
 		if verdict == Replace {
@@ -241,16 +244,6 @@ func (s *sequencer) workers(verdict string) {
 		}
 		s.list = append(s.list, step)
 	}
-}
-
-// nodesOf returns those machines of a pool that are not done.
-func nodesOf(list []*decision, pool string) []string {
-	for _, f := range list {
-		if m := f.Machine(); m.Pool && m.Name == pool {
-			return f.nodes
-		}
-	}
-	return nil
 }
 
 // workers returns the names of the running workers.

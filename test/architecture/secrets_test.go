@@ -36,7 +36,6 @@ var noSecrets = map[string]string{
 	"render/addons/networks.setting.key":           word,
 	"render/change.Certificate.Key":                "the algorithm of a key",
 	"render/change.Entry.Secret":                   "a name",
-	"render/rollout.taint.Key":                     word,
 	"render/check.bootstrapToken.secret":           "what the check reads back",
 	"render/check/search.Finding.Credential":       "what kind of credential it is",
 	"render/check/search.Finding.Secrets":          "names",
