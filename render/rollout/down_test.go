@@ -42,13 +42,55 @@ func TestMemberDown(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, p.Refused, 1)
 	require.Equal(t, "members-down", p.Refused[0].Name)
-	require.Equal(t, "the Nodes of cp-2, cp-3 are not Ready: of 3 members of etcd, the others "+
-		"are no majority", p.Refused[0].Why)
+	require.Equal(t, "the Nodes of cp-2, cp-3 are not Ready, or not there: of 3 members of etcd, "+
+		"the others are no majority", p.Refused[0].Why)
 	r.Nodes[2].Ready = true
 	p, err = rollout.New(change.Compare(old, &now), rollout.Options{
 		MaxUnavailable: "1", Running: r,
 	})
 	require.NoError(t, err)
 	require.Equal(t, "etcdctl endpoint health --cluster  # all but cp-2, down already: "+
-		"it goes first", p.List[0].How[0])
+		"begin with it", p.List[0].How[0])
+}
+
+// TestMemberAbsent: a list of only some Nodes is no reason to empty the disks of members that run.
+func TestMemberAbsent(t *testing.T) {
+	t.Parallel()
+	c := &change.Cluster{Name: "c", UUID: "u", Version: dot, Properties: change.Properties{
+		{Name: "rotation ca", Value: rotated(0)},
+	}}
+	r := &running.Running{Digest: shown.Digest}
+	for _, name := range []string{"cp-1", "cp-2", "cp-3"} {
+		add(c, name, "control-plane", true, false)
+		r.Nodes = append(r.Nodes, running.Node{Name: name, Ready: true, Hook: "done done",
+			Twin: shown.Digest(c.Machines[len(c.Machines)-1])})
+	}
+	add(c, "worker-1", "worker", false, false)
+	plan := func() *rollout.Steps {
+		p, err := rollout.New(change.Compare(c, c), rollout.Options{
+			MaxUnavailable: "1", Running: r,
+		})
+		require.NoError(t, err)
+		return p
+	}
+	const partial = ": a list of only some Nodes leaves out machines that run"
+	r.Nodes = r.Nodes[:2]
+	p := plan()
+	require.Empty(t, p.Refused)
+	require.Equal(t, []string{
+		"first see that nothing runs as cp-3" + partial,
+		"etcdctl endpoint health --cluster  # all but cp-3, down already: begin with it",
+		"give it its document and an empty disk, an image with kubelet v1.36.3, and power it on",
+	}, p.List[0].How[:3])
+	require.Equal(t, []string{
+		"first see that nothing runs as worker-1" + partial,
+		"give it its document and an empty disk, an image with kubelet v1.36.3, and power it on",
+	}, p.List[1].How)
+
+	r.Nodes = r.Nodes[:1]
+	p = plan()
+	require.Len(t, p.Refused, 1)
+	require.Equal(t, "members-down", p.Refused[0].Name)
+	require.Equal(t, "the Nodes of cp-2, cp-3 are not Ready, or not there: of 3 members of etcd, "+
+		"the others are no majority", p.Refused[0].Why)
 }

@@ -1,6 +1,7 @@
 package rollout
 
 import (
+	"cmp"
 	"fmt"
 	"net/netip"
 	"net/url"
@@ -76,8 +77,8 @@ var refusalTable = []refusal{
 	{"quorum", lostQuorum,
 		"keep members of etcd while others come: add first, remove in a second plan"},
 	{"members-down", membersDown,
-		"bring one of them back first (its console, sh /etc/kiln/boot report); if their disks " +
-			"are lost, restore a snapshot (docs/etcd.md)"},
+		"see that the list has all Nodes; bring one of them back first (its console, sh " +
+			"/etc/kiln/boot report); if their disks are lost, restore a snapshot (docs/etcd.md)"},
 	{"members-moved", movedMembers,
 		"change the address of one member after the other, each with a plan of its own: a new " +
 			"member finds the others at the addresses in its document"},
@@ -328,9 +329,10 @@ func membersDown(d *transition, decisions []*decision) string {
 	var down []string
 	members, touched := 0, false
 	for _, f := range decisions {
-		if m := f.Machine(); f.Old != nil && f.Old.Member() && m.Role == controlPlane {
+		m := f.Machine()
+		if (f.again || f.Old != nil) && cmp.Or(f.Old, m).Member() && m.Role == controlPlane {
 			members++
-			touched = touched || f.verdict == Replace || f.verdict == Remove
+			touched = touched || f.again || f.verdict == Replace || f.verdict == Remove
 			if f.down || f.again {
 				down = append(down, m.Name)
 			}
@@ -339,8 +341,8 @@ func membersDown(d *transition, decisions []*decision) string {
 	if d.seen == nil || !touched || len(down) < 2 || members-len(down) > members/2 {
 		return ""
 	}
-	return fmt.Sprintf("the Nodes of %s are not Ready: of %d members of etcd, the others are no "+
-		"majority", change.Spans(down), members)
+	return fmt.Sprintf("the Nodes of %s are not Ready, or not there: of %d members of etcd, the "+
+		"others are no majority", change.Spans(down), members)
 }
 
 // movedMembers: several members of etcd get other addresses, so the first that is replaced looks

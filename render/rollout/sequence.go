@@ -156,7 +156,8 @@ func (s *sequencer) members(verdict, role string) {
 		return
 	}
 	how := func(lines ...string) { step.How = append(step.How, lines...) }
-	if verdict != Add && member && several {
+	how(seeGone(list)...)
+	if (verdict != Add || emptyDisk(list) != "") && member && several {
 		how("etcdctl endpoint health --cluster  # " + s.healthy(list))
 	}
 	if verdict != Add && role == controlPlane {
@@ -210,8 +211,8 @@ func (s *sequencer) workers(verdict string) {
 			return []string{drain(name), "power it off, and destroy its disk or its document",
 				"kubectl delete node " + name}, nil
 		case Add:
-			how = []string{"give it its document" + emptyDisk(list) + s.image(list) +
-				", and power it on"}
+			how = append(seeGone(list), "give it its document"+emptyDisk(list)+s.image(list)+
+				", and power it on")
 		default:
 			how = []string{drain(name),
 				"give it its new document and an empty disk" + s.image(list) + ", and power it on"}
@@ -290,20 +291,35 @@ func drain(name string) string {
 func (s *sequencer) healthy(list []*decision) string {
 	var down []string
 	for _, f := range list {
-		if f.down && f.Machine().Member() {
+		if (f.down || f.again) && f.Machine().Member() {
 			down = append(down, f.Machine().Name)
 		}
 	}
 	if len(down) == 0 {
 		return "all of them, before it goes"
 	}
-	return "all but " + strings.Join(down, ", ") + ", down already: it goes first"
+	return "all but " + strings.Join(down, ", ") + ", down already: begin with it"
 }
 
-// emptyDisk adds an empty disk to the document of a machine that is new to the cluster, and was
-// there before.
+// seeGone returns the line that comes before machines that have no Node, and were there before, get
+// an empty disk.
+func seeGone(list []*decision) (lines []string) {
+	var names []string
+	for _, f := range list {
+		if f.again {
+			names = append(names, f.New.Name)
+		}
+	}
+	if len(names) > 0 {
+		lines = append(lines, "first see that nothing runs as "+change.Spans(names)+
+			": a list of only some Nodes leaves out machines that run")
+	}
+	return lines
+}
+
+// emptyDisk adds an empty disk to the document of such machines.
 func emptyDisk(list []*decision) string {
-	if slices.ContainsFunc(list, func(f *decision) bool { return f.again }) {
+	if len(seeGone(list)) > 0 {
 		return " and an empty disk"
 	}
 	return ""
