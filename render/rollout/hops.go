@@ -1,6 +1,7 @@
 package rollout
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -15,8 +16,12 @@ import (
 // State is a state of a cluster with the name that the user gave it.
 type State struct {
 	Name string // a word for a shell
+	Kept string // the name of the copy that people keep of it; empty if it stays where it is
 	*change.Cluster
 }
+
+// Since returns the name for kiln apply, which people give after the newest state was rendered.
+func (s *State) Since() string { return cmp.Or(s.Kept, s.Name) }
 
 // Hops has the steps of each hop, in their order.
 type Hops struct {
@@ -43,7 +48,7 @@ func NewHops(states []State, o Options) (*Hops, error) {
 	h := &Hops{}
 	for i := 1; i < len(states); i++ {
 		hop := o
-		hop.Since, hop.isHop = []string{states[i-1].Name}, true
+		hop.Since, hop.isHop = []string{states[i-1].Since()}, true
 		hop.Now, hop.follows = states[i].Name, i < len(states)-1
 		p, err := New(change.Compare(states[i-1].Cluster, states[i].Cluster), hop)
 		if err != nil {
@@ -79,7 +84,7 @@ func Next(states []State, o Options) (*Steps, error) {
 			hop.Now, hop.follows = states[last].Name, last < len(states)-1
 		}
 		for i := range states[:last] {
-			hop.Since = append(hop.Since, states[i].Name)
+			hop.Since = append(hop.Since, states[i].Since())
 			if i < last-1 {
 				r.Earlier = append(r.Earlier, states[i].Cluster)
 			}

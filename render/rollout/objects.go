@@ -26,6 +26,9 @@ func (s *sequencer) applyDocuments() {
 		}
 	}
 	step.Machines, step.Pools = names(list)
+	for _, command := range s.options.Keep {
+		step.How = append(step.How, "before you render: "+command+"  # remove it after this step")
+	}
 	apply := "kiln apply " + s.folder() + "/"
 	since := " --since " + cmp.Or(strings.Join(s.options.Since, " --since "), "OLD")
 	of := s.ofDocuments()
@@ -41,7 +44,7 @@ func (s *sequencer) applyDocuments() {
 		step.How = append(step.How, apply+"pools/"+pool+since+
 			" --ssh NAME  # each machine of the pool")
 	}
-	if len(step.How) > 0 {
+	if len(list) > 0 {
 		s.list = append(s.list, step)
 	}
 }

@@ -223,7 +223,9 @@ func (s *sequencer) workers(verdict string) {
 		step := Step{Do: verdict, Machines: machines}
 		step.How, step.Wait = how(placeholder(machines))
 		if verdict == Replace {
-			step.AtATime = s.share(len(s.diff.workers()))
+			running := slices.DeleteFunc(slices.Clone(s.diff.old.Machines),
+				func(m *change.Machine) bool { return m.Role != worker || m.Pool })
+			step.AtATime = s.share(len(running))
 			step.Then = []string{uncordon(placeholder(machines))}
 		}
 		s.list = append(s.list, step)
@@ -245,16 +247,6 @@ func (s *sequencer) workers(verdict string) {
 		}
 		s.list = append(s.list, step)
 	}
-}
-
-// workers returns the names of the running workers.
-func (d *transition) workers() (out []string) {
-	for _, m := range d.old.Machines {
-		if m.Role == worker && !m.Pool {
-			out = append(out, m.Name)
-		}
-	}
-	return out
 }
 
 // image says which kubelet the machines' images must have, if the version changes: documents do not

@@ -98,6 +98,8 @@ type Options struct {
 	// Since are the states before the newer one, as kiln apply takes them: the earliest first, the
 	// older state last. Without them the commands have a placeholder, OLD.
 	Since []string
+	// Keep are the commands that keep copies of such states before the newer one is rendered.
+	Keep []string
 	// Now is the newer state as the user named it, if there are several: the steps name it, so that
 	// nobody takes the documents of another one.
 	Now string
@@ -270,11 +272,7 @@ func (p *Steps) Text(form change.Form) string {
 			title += ", before " + v.Before
 		}
 		line := fmt.Sprintf("  %s: %s", title, change.Names(v.Machines, v.Pools))
-		if what := verdictMarks[v.Verdict]; what != "" {
-			w.Colour(what, line)
-		} else {
-			w.Line(line)
-		}
+		w.Colour(cmp.Or(verdictMarks[v.Verdict], change.Changed), line)
 		for i, why := range v.Why {
 			if i == maxReasons {
 				w.Line(fmt.Sprintf("      and %d more", len(v.Why)-i))

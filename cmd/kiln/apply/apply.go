@@ -69,7 +69,7 @@ code 3 (docs/live.md).
 ` + state.OneForms,
 		Example: `  kiln apply nodes/worker-1 --since main:review --ssh root@10.0.0.21
   kiln apply nodes/pools/blue --since main:review --ssh core@blue-7
-  kiln apply nodes/cp-1 --since review --out cp-1.sh`,
+  kiln apply nodes/cp-1 --since review-before --out cp-1.sh`,
 		Args: usage.TakeArgs(1, 1, "a machine's folder",
 			"kiln apply nodes/worker-1 --since main:review --ssh root@10.0.0.21"),
 		RunE: func(cmd *cobra.Command, list []string) error {
@@ -195,7 +195,8 @@ func (f *flags) change(cmd *cobra.Command, machine string) (*live.Change, error)
 		switch {
 		case err == nil && len(p.Changes) == 0:
 			failed = append(failed, fmt.Errorf("%s: %s is the document of this state already; "+
-				"after a change of the configuration, render it first", arg, machine))
+				"name the one from before its render: a copy, or a revision such as HEAD~:review; "+
+				"or render the change first", arg, machine))
 		case err != nil:
 			failed = append(failed, fmt.Errorf("%s: %w", arg, err))
 		default:

@@ -2,6 +2,8 @@ package compare
 
 import (
 	"cmp"
+	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -114,21 +116,35 @@ func (f *planFlags) steps(list []rollout.State) (*rollout.Steps, error) {
 	if f.options.Running != nil {
 		return rollout.Next(list, f.options)
 	}
-	f.options.Since = []string{list[0].Name}
+	f.options.Since = []string{list[0].Since()}
 	return rollout.New(change.Compare(list[0].Cluster, list[1].Cluster), f.options)
 }
 
-// readAll reads states, and names each as a word of a shell. Standard input cannot be read again.
+// readAll reads states, and names each as a word of a shell. Standard input cannot be read again,
+// and a folder cannot if it is rendered anew, as when the newest state is a configuration. Then a
+// copy of a review twin has to be kept, but none of documents, which hold secrets.
 func (f *planFlags) readAll(args []string) (list []rollout.State, err error) {
+	info, err := os.Stat(args[len(args)-1])
+	renders := err == nil && info.Mode().IsRegular()
 	for _, arg := range args {
 		c, err := f.states.Read(arg)
 		if err != nil {
 			return nil, err
 		}
-		if arg == configuration.Stdin {
-			arg = "OLD"
+		s := rollout.State{Name: shell.Word(arg), Cluster: c}
+		info, err := os.Stat(arg)
+		switch {
+		case arg == configuration.Stdin:
+			s.Name = "OLD"
+		case err != nil || !renders || !info.IsDir():
+		case state.IsTwin(arg):
+			arg = filepath.Clean(arg)
+			s.Kept = shell.Word(arg + "-before")
+			f.options.Keep = append(f.options.Keep, "cp -r "+shell.Word(arg)+" "+s.Kept)
+		default:
+			s.Kept = "OLD"
 		}
-		list = append(list, rollout.State{Name: shell.Word(arg), Cluster: c})
+		list = append(list, s)
 	}
 	return list, nil
 }

@@ -38,6 +38,9 @@ type Reader struct {
 	Messages io.Writer     // the screen that shows the progress
 }
 
+// IsTwin reports whether a folder holds a review twin.
+func IsTwin(folder string) bool { return render.IsTwin(folder) }
+
 // Read reads a state in one of the Forms.
 func (r *Reader) Read(arg string) (*change.Cluster, error) {
 	info, err := os.Stat(arg)
