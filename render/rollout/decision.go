@@ -50,7 +50,8 @@ func (f *decision) correct(o *running.Observation) {
 	case f.New == nil:
 	case s.Standing == running.Neither:
 		f.verdict, f.before, f.live = Replace, "", false
-		f.why = append([]string{"it runs a document of no state that was named"}, f.why...)
+		f.why = append([]string{"it runs a document of no state that was named; if that is an " +
+			"earlier commit's, name it in front of the others, and plan again"}, f.why...)
 	case s.Standing == running.Coming && f.verdict == Nothing:
 		f.verdict, f.why = Wait, []string{s.Why}
 	}
