@@ -1,7 +1,7 @@
 // Package change compares two states of a cluster. It finds what differs on which machine, and the
-// steps that bring running machines to the newer state. It never sees a secret: a state holds what
-// a review twin shows. It knows the files of a machine and what reads them, and not how they were
-// rendered.
+// steps that bring running machines to the newer state. It never shows a secret: a state holds what
+// a review twin shows, and seals that tell whether two secrets are the same. It knows the files of
+// a machine and what reads them, and not how they were rendered.
 package change
 
 import (
@@ -72,6 +72,7 @@ type Entry struct {
 	Key
 	Traits map[string]string // mode, owner, state, …
 	Secret string            // name and generation; empty if it is none
+	Seal   Seal              // of a secret's content, in a state that was read from documents
 	// lines in place of a content: certificates, or what the content depends on
 	Shown   []string
 	Content []byte // nil if it is not shown

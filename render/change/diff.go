@@ -1,7 +1,6 @@
 package change
 
 import (
-	"bytes"
 	"cmp"
 	"fmt"
 	"maps"
@@ -184,7 +183,7 @@ func pairEntries(old, new Entries) (pairs [][2]*Entry) {
 	}
 	var left Entries
 	for _, b := range new {
-		if !take(b, func(a *Entry) bool { return bytes.Equal(a.Content, b.Content) }) {
+		if !take(b, b.sameContent) {
 			left = append(left, b)
 		}
 	}

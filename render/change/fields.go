@@ -28,6 +28,9 @@ func differences(k Key, old, new *Entry) []field.Field {
 	if old.Content != nil && new.Content != nil && !bytes.Equal(old.Content, new.Content) {
 		f.Content(form(k), old.Content, new.Content)
 	}
+	if resealed(old, new, len(f)) {
+		f.Value("content", oldSecret, newSecret)
+	}
 	return f
 }
 

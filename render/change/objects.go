@@ -1,7 +1,6 @@
 package change
 
 import (
-	"bytes"
 	"cmp"
 	"path"
 	"regexp"
@@ -36,7 +35,7 @@ func (c *Cluster) Objects() map[string]Object {
 			if e.Kind != "file" || !strings.HasPrefix(e.ID, ObjectsDir) || e.ID == objectsIndex {
 				continue
 			}
-			if same := known[e.ID]; same != nil && bytes.Equal(same.Content, e.Content) {
+			if same := known[e.ID]; same != nil && same.sameContent(e) {
 				continue
 			}
 			known[e.ID] = e
@@ -132,9 +131,12 @@ func (o Object) Words() (namespace, resource, name string, ok bool) {
 
 // Equal reports whether an object is the same in two states, as far as they show it.
 func (o Object) Equal(other Object) bool {
-	return bytes.Equal(o.Content, other.Content) && (o.Secret == other.Secret ||
+	return o.sameContent(other.Entry) && (o.Secret == other.Secret ||
 		o.Secret == Unknown || other.Secret == Unknown)
 }
+
+// Resealed reports whether an object is a Secret that has another content in another state.
+func (o Object) Resealed(other Object) bool { return o.Seal.differs(other.Seal) }
 
 // Before orders objects as they are applied.
 func (o Object) Before(other Object) int {

@@ -35,6 +35,7 @@ func FromDocuments(
 	t := newTwin(&change.Cluster{
 		Name: inv.Name, UUID: inv.Cluster, Version: inv.Kubernetes,
 	}, inv.Facts)
+	t.sealed = true
 	for _, e := range inv.Documents {
 		if !machineName.MatchString(e.Node) {
 			return nil, fmt.Errorf("%q is no name of a machine: this is no inventory of kiln's",

@@ -21,6 +21,7 @@ import (
 // Twin collects the state of a cluster, machine by machine, as a reviewer may see it.
 type Twin struct {
 	cluster *change.Cluster
+	sealed  bool // the contents of the secrets are there, as in documents
 
 	mu      sync.Mutex
 	entries map[entryKey]*change.Entry // each entry of any machine once
@@ -30,6 +31,7 @@ type Twin struct {
 type entryKey struct {
 	lines   string // of the INDEX
 	content [sha256.Size]byte
+	seal    change.Seal
 }
 
 // NewTwin returns the twin of a cluster. Its machines have no entries until Add brings them.
@@ -65,9 +67,13 @@ func (t *Twin) addMachine(m *change.Machine) {
 // are kept once. It fails for a file at /INDEX, since the twin has a list of its own there.
 func (t *Twin) Add(i int, n *node.Node) error {
 	list := shown.Entries(n)
+	if t.sealed {
+		seal(list, n)
+	}
 	keys := make([]entryKey, len(list))
 	for j, e := range list {
-		keys[j] = entryKey{lines: shown.Lines(e), content: sha256.Sum256(e.Content)}
+		keys[j] = entryKey{lines: shown.Lines(e), content: sha256.Sum256(e.Content),
+			seal: e.Seal}
 		if e.Kind == "file" && e.Content != nil && e.ID == "/"+IndexFile {
 			return fmt.Errorf("file %s: the review twin keeps its list of files under this name; "+
 				"choose another path", e.ID)
@@ -86,6 +92,21 @@ func (t *Twin) Add(i int, n *node.Node) error {
 	m := t.cluster.Machines[i]
 	m.Twin, m.Entries = shown.Listed(n), slices.Compact(list)
 	return nil
+}
+
+// seal gives the entries of secrets the seals of their contents.
+func seal(list change.Entries, n *node.Node) {
+	secrets := map[string]*node.File{}
+	for i := range n.Files {
+		if f := &n.Files[i]; f.Secret != "" {
+			secrets[f.Path] = f
+		}
+	}
+	for _, e := range list {
+		if f := secrets[e.ID]; f != nil && e.Kind == "file" {
+			e.Seal = change.SealOf(f.Content)
+		}
+	}
 }
 
 // State returns the cluster with all that was added so far.

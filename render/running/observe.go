@@ -82,9 +82,9 @@ func Observe(d *change.Diff, r *Running) (*Observation, error) {
 			}
 		}
 	}
-	paired := map[id]bool{}
+	paired := map[id]*change.Pair{}
 	for _, p := range d.Pairs() {
-		paired[idOf(p.Machine())] = true
+		paired[idOf(p.Machine())] = p
 	}
 	known := false
 	for i := range r.Nodes {
@@ -92,9 +92,9 @@ func Observe(d *change.Diff, r *Running) (*Observation, error) {
 		pool, isPool := pools[n.Twin]
 		known = known || named[n.Name] || isPool
 		switch {
-		case paired[id{false, n.Name}]:
+		case paired[id{false, n.Name}] != nil:
 			o.machines[n.Name] = n
-		case named[n.Name], isPool && !paired[pool]:
+		case named[n.Name], isPool && paired[pool] == nil:
 			o.foreign = append(o.foreign, stranger{n, "an earlier state had it"})
 		case isPool:
 			o.pools[pool.name] = append(o.pools[pool.name], n)
@@ -120,7 +120,7 @@ func Observe(d *change.Diff, r *Running) (*Observation, error) {
 		switch {
 		case !named[name]:
 			return nil, fmt.Errorf("--done %s: no state has a machine of this name", name)
-		case n != nil && n.Twin != "":
+		case n != nil && n.Twin != "" && !o.isAmbiguous(paired[id{false, name}], n):
 			return nil, fmt.Errorf("--done %s: its Node says what it runs; leave it out", name)
 		case n != nil && !isWanted:
 			return nil, fmt.Errorf("--done %s: it is to be removed, and its Node is there", name)
@@ -239,6 +239,8 @@ func (o *Observation) machine(p *change.Pair) (*change.Machine, *Seen) {
 		if p.New == nil {
 			return nil, s // it is gone, as the newer state wants it
 		}
+	case o.isAmbiguous(p, n):
+		s.Standing, s.Why = Unsaid, secretsAlone+"; --done NAME when it runs the newer one"
 	case p.New != nil && n.Twin == o.digest(p.New):
 		s.Standing, runs = Wanted, p.New
 		if isComing(n, p.New) {
@@ -284,6 +286,13 @@ func (o *Observation) pool(p *change.Pair) (*change.Machine, *Seen) {
 	earliest := len(o.Earlier)
 	for _, n := range o.pools[p.Machine().Name] {
 		switch {
+		case o.isAmbiguous(p, n):
+			if s.Standing == Wanted {
+				runs = p.Old
+			}
+			s.Standing = Unsaid
+			s.Nodes = append(s.Nodes, n.Name)
+			o.note(Unsaid, secretsAlone, "", n.Name)
 		case p.New != nil && n.Twin == o.digest(p.New):
 			standing, why := Wanted, ""
 			if isComing(n, p.New) {

@@ -120,3 +120,29 @@ func TestDone(t *testing.T) {
 		require.ErrorContains(t, err, row.fails)
 	}
 }
+
+// TestSecretsAlone: if two documents differ in the content of a secret alone, their Nodes say the
+// same of both. Such a machine is taken for the older one until somebody says that it is done.
+func TestSecretsAlone(t *testing.T) {
+	t.Parallel()
+	old, now := state("1", "a", "pool-x"), state("1", "a", "pool-x")
+	for i, c := range []*change.Cluster{old, now} {
+		for _, m := range c.Machines {
+			m.Entries = append(m.Entries, &change.Entry{
+				Key:    change.Key{Kind: "file", ID: "/etc/x"},
+				Secret: "file /etc/x", Seal: change.SealOf([]byte{byte(i)}),
+			})
+		}
+	}
+	nodes := []running.Node{runs("a", now, "a"), runs("x-1", now, "pool-x")}
+	o, c := observe(t, old, now, nil, nodes...)
+	require.Equal(t, old.Machines, c.Machines)
+	for _, s := range o.List {
+		require.Equal(t, running.Unsaid, s.Standing)
+	}
+	o, err := running.Observe(change.Compare(old, now), &running.Running{
+		Nodes: nodes, Digest: shown.Digest, Done: []string{"a"},
+	})
+	require.NoError(t, err)
+	require.Same(t, now.Machines[0], o.Runs.Machines[0])
+}

@@ -1,5 +1,7 @@
 package running
 
+import "kiln/render/change"
+
 // Where a machine stands between two states.
 const (
 	Wanted  = "wanted"  // it runs the newer document, and its hook is done
@@ -31,4 +33,15 @@ type Seen struct {
 	Before   bool // the older state has it
 	Nodes    []string
 	Coming   []string // Nodes of a pool that run the newer document, and are not ready yet
+}
+
+// secretsAlone is why a Node cannot say which of two documents its machine runs.
+const secretsAlone = "the two documents differ in the content of secrets alone, " +
+	"of which its Node says nothing"
+
+// isAmbiguous reports whether what a Node says is true of both documents of a pair, and these
+// differ all the same: in the contents of secrets.
+func (o *Observation) isAmbiguous(p *change.Pair, n *Node) bool {
+	return p != nil && p.Old != nil && p.New != nil && len(p.Changes) > 0 &&
+		n.Twin == o.digest(p.New) && n.Twin == o.digest(p.Old)
 }

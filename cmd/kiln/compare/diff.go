@@ -34,7 +34,7 @@ part. A change that is the same on several machines is shown once. The exit code
 				return err
 			}
 			d := change.Compare(old, now)
-			if err = f.print(cmd.OutOrStdout(), d); err == nil && d.Changed() {
+			if err = f.print(cmd.OutOrStdout(), d, d.Unseen()); err == nil && d.Changed() {
 				err = usage.ErrDifferent
 			}
 			return err

@@ -56,15 +56,29 @@ func (f *sharedFlags) read(a, b string) (old, now *change.Cluster, err error) {
 	return old, now, err
 }
 
-// print prints a report in the form that --output names.
-func (f *sharedFlags) print(out io.Writer, report interface{ Text(change.Form) string }) error {
+// print prints a report in the form that --output names, and says what it could not compare. A
+// report for programs goes without that: it is a message.
+func (f *sharedFlags) print(
+	out io.Writer, report interface{ Text(change.Form) string }, unseen string,
+) error {
 	if f.form == "json" {
+		if unseen != "" {
+			message.Notes(f.states.Messages, []string{"not compared: " + unseen})
+		}
 		return message.JSON(out, report)
 	}
 	form := change.Form{
 		Colour:   f.hasColour(out),
 		Markdown: f.form == "markdown",
 	}
-	message.Printf(screen.Raw(out, form.Colour), "%s", report.Text(form))
+	text := report.Text(form)
+	if unseen != "" {
+		w := change.NewWriter(form)
+		w.Section("not compared")
+		w.Line("  " + unseen)
+		w.End()
+		text += "\n" + w.String()
+	}
+	message.Printf(screen.Raw(out, form.Colour), "%s", text)
 	return nil
 }

@@ -105,10 +105,20 @@ func (f *planFlags) run(cmd *cobra.Command, states []string) error {
 		}
 		p, refused = steps, len(steps.Refused) > 0
 	}
-	if err = f.print(cmd.OutOrStdout(), p); err == nil && refused {
+	if err = f.print(cmd.OutOrStdout(), p, unseen(list)); err == nil && refused {
 		err = usage.ErrRefused
 	}
 	return err
+}
+
+// unseen says what one of the differences between the states does not show.
+func unseen(list []rollout.State) string {
+	for i := range list[1:] {
+		if text := change.Compare(list[i].Cluster, list[i+1].Cluster).Unseen(); text != "" {
+			return text
+		}
+	}
+	return ""
 }
 
 // steps returns the steps between two states, or from what runs.
