@@ -9,6 +9,7 @@ import (
 
 	"kiln/cmd/kiln/message"
 	"kiln/cmd/kiln/paths"
+	"kiln/render/folder"
 )
 
 // Secret is a file or folder with secrets, as the command line names it.
@@ -17,36 +18,66 @@ type Secret struct {
 	Folder bool
 }
 
-// KeepOut adds secrets to the .gitignore in the folder dir, as far as they lie below that folder
-// and in the same git work tree. It returns a note for each thing that it did. It also returns a
-// note for each secret that it could not keep out, because the secret lies elsewhere in a work tree
-// or git tracks it already. It never fails: the secrets are safe on disk, and only a later git add
-// would publish them.
+// halfWritten is the line of a .gitignore that covers what a killed run leaves of a file.
+const halfWritten = "*" + folder.Suffix
+
+// KeepOut adds secrets to a .gitignore, as far as they lie in the git work tree of the folder dir:
+// to that in dir if they are below dir, and else to that at the top of the work tree. It also adds
+// a line for what a killed run leaves of a file. It returns a note for each thing that it did. It
+// also returns a note for each secret that it could not keep out, because the secret lies in
+// another work tree or git tracks it already. It never fails: the secrets are safe on disk, and
+// only a later git add would publish them.
 func KeepOut(dir string, secrets ...Secret) (notes []string) {
 	base := paths.Resolve(dir)
-	var lines []string
+	root := workTree(base)
+	beside := &rules{name: filepath.Join(dir, ignoreFile)}
+	above := &rules{name: paths.Short(filepath.Join(root, ignoreFile))}
 	for _, s := range secrets {
 		if s.Folder && !paths.Absent(filepath.Join(s.Name, ".git")) {
 			notes = append(notes, s.Name+" holds secrets and is a git work tree; "+
 				"name a folder of their own")
 		}
 		top, place := s.workTree()
-		if place == "" || isIgnored(top, place, s.Folder) {
+		if place == "" {
 			continue
 		}
-		if beside, ok := paths.Inside(base, s.Name); ok && workTree(base) == top {
-			if line := pattern(beside, s.Folder); !isWanted(base, line) {
-				lines = append(lines, line)
+		ignored := isIgnored(top, place, s.Folder)
+		if root != top {
+			if !ignored {
+				notes = append(notes, fmt.Sprintf("%s holds secrets and lies in a git work tree; "+
+					"add %s to %s", s.Name, pattern(place, s.Folder),
+					filepath.Join(top, ignoreFile)))
 			}
 			continue
 		}
-		notes = append(notes, fmt.Sprintf("%s holds secrets and lies in a git work tree; "+
-			"add %s to %s", s.Name, pattern(place, s.Folder), filepath.Join(top, ignoreFile)))
+		list, line := above, pattern(place, s.Folder)
+		if name, ok := paths.Inside(base, s.Name); ok {
+			list, line = beside, pattern(name, s.Folder)
+		}
+		if isWanted(filepath.Dir(list.name), line) {
+			continue
+		}
+		if !ignored {
+			list.lines = append(list.lines, line)
+		}
+		list.halves = list.halves || !s.Folder && !isIgnored(top, place+folder.Suffix, false)
 	}
-	if len(lines) > 0 {
-		notes = append(notes, ignore(filepath.Join(dir, ignoreFile), lines))
+	for _, list := range []*rules{beside, above} {
+		if list.halves {
+			list.lines = append(list.lines, halfWritten)
+		}
+		if len(list.lines) > 0 {
+			notes = append(notes, ignore(list.name, list.lines))
+		}
 	}
 	return append(notes, trackedSecrets(secrets)...)
+}
+
+// rules are what a .gitignore lacks.
+type rules struct {
+	name   string
+	lines  []string
+	halves bool // no line covers what a killed run leaves of a file
 }
 
 // ignore adds lines to a .gitignore and returns the note about it.
@@ -55,7 +86,11 @@ func ignore(name string, lines []string) string {
 	if more := len(lines) - message.MaxNamed; more > 0 {
 		lines = append(lines[:message.MaxNamed:message.MaxNamed], fmt.Sprintf("%d more", more))
 	}
-	shown := strings.Join(lines, " and ")
+	last := len(lines) - 1
+	shown := lines[last]
+	if last > 0 {
+		shown = strings.Join(lines[:last], ", ") + " and " + shown
+	}
 	if err != nil {
 		return fmt.Sprintf("%s; add %s yourself, which hold secrets", err, shown)
 	}
