@@ -426,6 +426,7 @@ func TestImports(t *testing.T) {
 		"kiln/render": {
 			"kiln/pki",
 			"kiln/pki/request",
+			"kiln/render/addons",
 			"kiln/render/addons/networks",
 			"kiln/render/assembly",
 			"kiln/render/certs",

@@ -6,8 +6,11 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"kiln/pki"
+	"kiln/render/addons"
 	"kiln/render/config"
 	"kiln/render/folder"
 )
@@ -93,6 +96,20 @@ func (r regularFS) Open(name string) (fs.File, error) {
 
 // Stat returns the information about a file without opening it.
 func (r regularFS) Stat(name string) (fs.FileInfo, error) { return fs.Stat(r.files, name) }
+
+// SecretFiles returns the paths of the files with secrets that the configuration in the file path
+// names: those that a field calls secret, and the files of add-ons in which a Secret has values. A
+// path that ends in a slash is a folder.
+func SecretFiles(path string, c *config.Cluster) (names []string) {
+	for _, name := range slices.Concat(c.SecretFiles(), addons.SecretFiles(c)) {
+		at := filepath.Join(filepath.Dir(path), filepath.FromSlash(name))
+		if strings.HasSuffix(name, "/") {
+			at += "/"
+		}
+		names = append(names, at)
+	}
+	return names
+}
 
 // BundleEnd is the end of the name of a plain bundle.
 const BundleEnd = ".secrets.yaml"

@@ -7,6 +7,7 @@ import (
 	"io"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -21,6 +22,7 @@ import (
 	"kiln/cmd/kiln/twin"
 	"kiln/cmd/kiln/usage"
 	"kiln/render"
+	"kiln/render/config"
 	"kiln/render/expiry"
 )
 
@@ -162,7 +164,12 @@ func (f *renderFlags) run(cmd *cobra.Command) error {
 		if err := b.Save(); err != nil {
 			return err
 		}
-		message.Notes(messages, f.keepOutOfGit(b)) // before the documents are there
+		secrets := []git.Secret{{Name: f.Out, Folder: true}}
+		if !b.Piped && !b.Sealed {
+			secrets = append([]git.Secret{{Name: b.Path}}, secrets...)
+		}
+		// Before the documents are there.
+		message.Notes(messages, f.keepOutOfGit(cluster, secrets...))
 		return nil
 	})
 	if err != nil {
@@ -195,10 +202,11 @@ func (f *renderFlags) runReview(cmd *cobra.Command) error {
 	}
 	result, err := f.write(cmd.ErrOrStderr(), r, func(*render.Result) error {
 		// People commit the twin, and with git add -A all that lies beside it.
+		var secrets []git.Secret
 		if plain := f.PlainFile(f.Config, name); plain != "" {
-			message.Notes(cmd.ErrOrStderr(),
-				git.KeepOut(filepath.Dir(f.Config), git.Secret{Name: plain}))
+			secrets = append(secrets, git.Secret{Name: plain})
 		}
+		message.Notes(cmd.ErrOrStderr(), f.keepOutOfGit(cluster, secrets...))
 		return nil
 	})
 	if err != nil {
@@ -258,13 +266,19 @@ func (f *renderFlags) countImages(r *render.Cluster) error {
 	return err
 }
 
-// keepOutOfGit keeps the documents out of git, and the bundle if its file is plain.
-func (f *renderFlags) keepOutOfGit(b *bundle.File) []string {
-	secrets := []git.Secret{{Name: f.Out, Folder: true}}
-	if !b.Piped && !b.Sealed {
-		secrets = append([]git.Secret{{Name: b.Path}}, secrets...)
+// keepOutOfGit keeps secrets out of git, and the identity that opens the bundle. It only warns of
+// files of the user's.
+func (f *renderFlags) keepOutOfGit(c *config.Cluster, secrets ...git.Secret) []string {
+	if plain := f.Keys.PlainFile(); plain != "" {
+		secrets = append(secrets, git.Secret{Name: plain, Read: true})
 	}
-	return git.KeepOut(filepath.Dir(f.Config), secrets...)
+	dir := filepath.Dir(f.Config)
+	notes := git.KeepOut(dir, secrets...)
+	var own []git.Secret
+	for _, name := range render.SecretFiles(f.Config, c) {
+		own = append(own, git.Secret{Name: name, Folder: strings.HasSuffix(name, "/"), Read: true})
+	}
+	return append(notes, git.Warn(dir, own...)...)
 }
 
 // warnings returns notes about the documents and their bundle that the operator has to know.

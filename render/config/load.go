@@ -140,6 +140,9 @@ func (l *loader) secret(name string, secret bool, todo string, at *yamlpath.Loca
 		todo = ""
 	}
 	l.text(name, todo, at)
+	if clean := cleanPath(name); secret && l.source.texts[clean] != nil {
+		l.source.marked = append(l.source.marked, clean)
+	}
 }
 
 // text reads one file. todo says what to do about a credential in it; "" allows one.

@@ -15,6 +15,7 @@ type source struct {
 	root    *yaml.Node                   // the map of the document
 	texts   map[string][]byte            // by clean slash path
 	folders map[string]map[string][]byte // by clean slash path of the folder
+	marked  []string                     // clean slash paths of files that a field calls secret
 }
 
 // name returns the base name of the file. It is the same wherever kiln runs.
@@ -28,6 +29,16 @@ func (c *Cluster) Text(path string) []byte {
 		return nil
 	}
 	return c.source.texts[cleanPath(path)]
+}
+
+// SecretFiles returns the paths of the files that were read and that a field of cluster.yaml calls
+// secret: secret: true, or the key for an external etcd. They are relative to the folder of
+// cluster.yaml, in the order in which they were read.
+func (c *Cluster) SecretFiles() []string {
+	if c.source == nil {
+		return nil
+	}
+	return c.source.marked
 }
 
 // Folder returns the files of a folder that an add-on names, by their slash paths relative to the

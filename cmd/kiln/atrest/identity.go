@@ -56,6 +56,23 @@ func (k *Keys) CheckPath() error {
 	return nil
 }
 
+// PlainFile returns the file with the user's identities if whoever has it can use them; empty if it
+// is no file, or is encrypted, or holds identities of plugins alone.
+func (k *Keys) PlainFile() string {
+	if !k.Given() {
+		return ""
+	}
+	path := k.path()
+	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
+		return ""
+	}
+	data, err := folder.Read(path, maxIdentities)
+	if err != nil || Is(data) || !bytes.Contains(data, []byte(secretKey)) {
+		return ""
+	}
+	return path
+}
+
 // load returns the identities for the age file name.
 func (k *Keys) load(name string) ([]age.Identity, error) {
 	if k.loaded != nil {

@@ -16,6 +16,7 @@ import (
 type Secret struct {
 	Name   string
 	Folder bool
+	Read   bool // kiln only reads it, and never leaves it half-written
 }
 
 // halfWritten is the line of a .gitignore that covers what a killed run leaves of a file.
@@ -44,8 +45,8 @@ func KeepOut(dir string, secrets ...Secret) (notes []string) {
 		ignored := isIgnored(top, place, s.Folder)
 		if root != top {
 			if !ignored {
-				notes = append(notes, fmt.Sprintf("%s holds secrets and lies in a git work tree; "+
-					"add %s to %s", s.Name, pattern(place, s.Folder),
+				notes = append(notes, fmt.Sprintf("%s holds secrets and lies in a git work "+
+					"tree; add %s to %s", s.Name, pattern(place, s.Folder),
 					filepath.Join(top, ignoreFile)))
 			}
 			continue
@@ -60,7 +61,9 @@ func KeepOut(dir string, secrets ...Secret) (notes []string) {
 		if !ignored {
 			list.lines = append(list.lines, line)
 		}
-		list.halves = list.halves || !s.Folder && !isIgnored(top, place+folder.Suffix, false)
+		if !s.Folder && !s.Read && !isIgnored(top, place+folder.Suffix, false) {
+			list.halves = true
+		}
 	}
 	for _, list := range []*rules{beside, above} {
 		if list.halves {
@@ -83,18 +86,53 @@ type rules struct {
 // ignore adds lines to a .gitignore and returns the note about it.
 func ignore(name string, lines []string) string {
 	err := addLines(name, lines)
-	if more := len(lines) - message.MaxNamed; more > 0 {
-		lines = append(lines[:message.MaxNamed:message.MaxNamed], fmt.Sprintf("%d more", more))
-	}
-	last := len(lines) - 1
-	shown := lines[last]
-	if last > 0 {
-		shown = strings.Join(lines[:last], ", ") + " and " + shown
-	}
+	shown := enumerate(lines)
 	if err != nil {
 		return fmt.Sprintf("%s; add %s yourself, which hold secrets", err, shown)
 	}
 	return fmt.Sprintf("%s: added %s, so that git does not track secrets", name, shown)
+}
+
+// enumerate returns lines as a sentence has them, without the last ones if they are many.
+func enumerate(lines []string) string {
+	if more := len(lines) - message.MaxNamed; more > 0 {
+		lines = append(lines[:message.MaxNamed:message.MaxNamed], fmt.Sprintf("%d more", more))
+	}
+	last := len(lines) - 1
+	if last == 0 {
+		return lines[0]
+	}
+	return strings.Join(lines[:last], ", ") + " and " + lines[last]
+}
+
+// Warn returns notes about files with secrets of the user's that git tracks or would take. The user
+// decides whether git is to have them, with a line in the .gitignore of the folder dir: such a file
+// may be needed where there is nothing but the repository.
+func Warn(dir string, secrets ...Secret) (notes []string) {
+	base := paths.Resolve(dir)
+	var lines []string
+	var left []Secret
+	for _, s := range secrets {
+		top, place := s.workTree()
+		name, below := paths.Inside(base, s.Name)
+		if place == "" || below && isWanted(base, pattern(name, s.Folder)) {
+			continue
+		}
+		left = append(left, s)
+		line := pattern(name, s.Folder)
+		if below && !isIgnored(top, place, s.Folder) && !slices.Contains(lines, line) {
+			lines = append(lines, line)
+		}
+	}
+	if len(lines) > 0 {
+		what := "these lines, or each with ! in front of it"
+		if len(lines) == 1 {
+			what = "this line, or !" + lines[0]
+		}
+		notes = append(notes, fmt.Sprintf("%s does not cover %s, with secrets in it: add %s if "+
+			"git is to have it", filepath.Join(dir, ignoreFile), enumerate(lines), what))
+	}
+	return append(notes, trackedSecrets(left)...)
 }
 
 // trackedSecrets returns a note for each secret that git tracks, with the command that ends that.
