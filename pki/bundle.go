@@ -7,11 +7,14 @@ package pki
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"maps"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -71,7 +74,9 @@ type bundleFile struct {
 	ServiceAccountKey string        `json:"serviceAccountKey"`
 	EncryptionKey     string        `json:"encryptionKey"`
 	LeafSeed          string        `json:"leafSeed"`
-	Recipients        []string      `json:"recipients,omitempty"`
+	// Checksum is that of the keys. Bundles of earlier releases have none.
+	Checksum   string   `json:"checksum,omitempty"`
+	Recipients []string `json:"recipients,omitempty"`
 
 	Rotations map[Root]root.File `json:"rotations,omitempty"`
 }
@@ -185,6 +190,7 @@ func (b *Bundle) Marshal() ([]byte, error) {
 		ServiceAccountKey: string(b.ServiceAccountKey.PEM()),
 		EncryptionKey:     base64.StdEncoding.EncodeToString(b.EncryptionKey),
 		LeafSeed:          base64.StdEncoding.EncodeToString(b.LeafSeed),
+		Checksum:          b.checksum(),
 		Recipients:        b.Recipients,
 		Rotations:         root.Files(b.Rotations, b.NextKeys, b.NextEncryptionKey),
 	}
@@ -269,6 +275,9 @@ func Load(data []byte) (*Bundle, error) {
 	if len(errs) == 0 {
 		errs = b.dateErrors()
 	}
+	if len(errs) == 0 && f.Checksum != "" && f.Checksum != b.checksum() {
+		errs = append(errs, errChecksum)
+	}
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}
@@ -339,3 +348,36 @@ func parsePair(f authorityFile, elsewhere bool) (Authority, private.Key, error) 
 	}
 	return ca, key, err
 }
+
+// checksum returns a short digest of all keys of the bundle. A key of 32 random bytes shows no slip
+// of an editor, and nor does the service account key: each would be another key, and machines that
+// are replaced would not understand the others. Dates and generations are not in it: operators edit
+// those.
+func (b *Bundle) checksum() string {
+	sum := sha256.New()
+	add := func(name string, secret []byte) {
+		fmt.Fprintf(sum, "%s %d\n%s", name, len(secret), secret)
+	}
+	key := func(name string, k private.Key) {
+		if !k.IsZero() { // it is elsewhere
+			add(name, k.PEM())
+		}
+	}
+	key("ca", b.CAKey)
+	key("etcdCA", b.EtcdCAKey)
+	key("frontProxyCA", b.FrontProxyCAKey)
+	key("serviceAccountKey", b.ServiceAccountKey)
+	add("encryptionKey", b.EncryptionKey)
+	add("leafSeed", b.LeafSeed)
+	for _, root := range slices.Sorted(maps.Keys(b.NextKeys)) {
+		key("next "+string(root), b.NextKeys[root])
+	}
+	add("next encryptionKey", b.NextEncryptionKey)
+	const digits = 16
+	return hex.EncodeToString(sum.Sum(nil))[:digits]
+}
+
+// errChecksum comes for a bundle with a key that kiln did not write.
+var errChecksum = errors.New("checksum: not that of the keys beside it: a key or this line " +
+	"was changed after kiln wrote it, perhaps by a slip in an editor; restore the bundle from a " +
+	"copy. Only if you gave it another key on purpose, remove this line")

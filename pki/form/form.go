@@ -21,7 +21,7 @@ var Authorities = []string{"ca", "etcdCA", "frontProxyCA"}
 var scalars = []string{
 	"apiVersion", "kind", "cluster", "name", "issued", "renewed", "formationDeadline",
 	"installDeadline", "restored",
-	"serviceAccountKey", "encryptionKey", "leafSeed",
+	"serviceAccountKey", "encryptionKey", "leafSeed", "checksum",
 }
 
 // syntaxLine finds the line in the parser's message.
