@@ -285,7 +285,7 @@ func (p *place) stage(data []byte, mode fs.FileMode) (*os.File, error) {
 func (p *place) begin(mode fs.FileMode) (*os.File, error) {
 	file, err := p.root.OpenFile(p.temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
 	if err != nil {
-		return nil, err
+		return nil, withPath(p.path+Suffix, err)
 	}
 	if mine, err := p.lock(file); err != nil || !mine {
 		return nil, errors.Join(err, file.Close())

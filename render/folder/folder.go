@@ -213,7 +213,7 @@ func (f *Folder) Stage(name string, data []byte) error {
 	}
 	file, err := f.root.OpenFile(name+Suffix, os.O_WRONLY|os.O_CREATE|os.O_EXCL, f.Mode)
 	if err != nil {
-		return err
+		return withPath(filepath.Join(f.Dir, name+Suffix), err)
 	}
 	f.mu.Lock()
 	f.staged = append(f.staged, name)

@@ -149,3 +149,13 @@ func OpenAppend(path string, access int) (*os.File, error) {
 	}
 	return f, err
 }
+
+// withPath returns the error of a file with the path by which the caller knows it: an os.Root says
+// only the part below its folder.
+func withPath(path string, err error) error {
+	var one *fs.PathError
+	if !errors.As(err, &one) {
+		return err
+	}
+	return &fs.PathError{Op: one.Op, Path: path, Err: one.Err}
+}

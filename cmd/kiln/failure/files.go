@@ -40,11 +40,22 @@ func Files(err error, named []Named) error {
 	if raw == "" || !strings.Contains(err.Error(), raw) {
 		return irregular(err, named)
 	}
+	writes := strings.HasSuffix(path, folder.Suffix) // kiln makes its files under such names
 	path, by := origin(path, cause, named)
-	what := describe(path, cause, by)
+	what, todo := describe(path, cause, by), ""
+	if denied := errors.Is(cause, fs.ErrPermission); denied && writes {
+		what = fmt.Sprintf("%s: you may not write there (%v)", path, cause)
+		todo = fmt.Sprintf("; make the folder %s writable, or name another place",
+			filepath.Dir(path))
+		if by != nil && by.Flag != "" && by.Output {
+			todo += " with " + by.Flag
+		}
+	} else {
+		todo = advice(path, cause, by)
+	}
 	before, after, _ := strings.Cut(err.Error(), raw)
 	if after == "" {
-		what += advice(path, cause, by)
+		what += todo
 	}
 	return &plainError{before + what + after, err}
 }

@@ -35,6 +35,15 @@ func TestFiles(t *testing.T) {
 			fault(at, syscall.EACCES),
 			at + ": you may not write there (permission denied); name another place with --out",
 		}, {
+			fault(filepath.Join(at, "user-data.kiln-new"), syscall.EACCES),
+			filepath.Join(at, "user-data") + ": you may not write there (permission denied); " +
+				"make the folder " + at + " writable, or name another place with --out",
+		}, {
+			fault(filepath.Join(dir, "prod.secrets.yaml.kiln-new"), syscall.EACCES),
+			filepath.Join(dir, "prod.secrets.yaml") +
+				": you may not write there (permission denied); " +
+				"make the folder " + dir + " writable, or name another place",
+		}, {
 			fault(named[0].Path, syscall.EACCES),
 			named[0].Path + ": you may not read it (permission denied); " +
 				"change its mode or owner, or name another file with --config",
