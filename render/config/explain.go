@@ -41,8 +41,9 @@ func (s Setting) String() string {
 			}
 		}
 		if field, ok := strings.CutPrefix(s.Path, kubeletKey); ok {
-			fmt.Fprintf(&b, "  no layer sets it; /var/lib/kubelet/config.yaml:%s is what the "+
-				"machine has\n", field)
+			fmt.Fprintf(&b, "  no layer sets it; the machine has what "+
+				"/var/lib/kubelet/config.yaml says of %s, and else the kubelet's own default\n",
+				field)
 		}
 		return b.String()
 	}
