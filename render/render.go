@@ -16,6 +16,7 @@ import (
 	"kiln/render/images"
 	"kiln/render/node"
 	"kiln/render/plan"
+	"kiln/render/review"
 )
 
 // Cluster is a cluster ready to be rendered machine by machine. Its methods may be called from
@@ -105,6 +106,9 @@ func (r *Cluster) checked(i int) (*node.Node, error) {
 
 // Exposures returns what documents and bodies hold that is worth stealing, and who can read them.
 func (r *Cluster) Exposures() []exposure.Group { return exposure.Groups(r.Cluster) }
+
+// Unmarked returns the paths of the user's files that a review twin shows and kiln unpack hides.
+func (r *Cluster) Unmarked() []string { return review.Unmarked(r.Cluster) }
 
 // Images returns all images that the machines pull. It fails if a patch of the user cannot be
 // applied.

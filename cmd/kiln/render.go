@@ -213,7 +213,8 @@ func (f *renderFlags) runReview(cmd *cobra.Command) error {
 		return err
 	}
 	message.Notes(cmd.ErrOrStderr(), slices.Concat(
-		r.NetworkWarnings(), summary.Generations(r), summary.Deprecated(r.Warnings()),
+		r.NetworkWarnings(), summary.Unmarked(f.Review, r), summary.Generations(r),
+		summary.Deprecated(r.Warnings()),
 		summary.Ends(f.now, r.Ends())))
 	return f.finish(cmd, r, path, result)
 }
@@ -296,6 +297,7 @@ func (f *renderFlags) warnings(
 			"it can be restored until %s", b.Path, b.EtcdCluster(), end.Format(time.RFC3339)))
 	}
 	list = append(list, r.NetworkWarnings()...)
+	list = append(list, summary.Unmarked(f.Review, r)...)
 	list = append(list, summary.Dates(f.now, r)...)
 	list = append(list, summary.Generations(r)...)
 	list = append(list, summary.Deprecated(r.Warnings())...)

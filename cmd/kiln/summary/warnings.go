@@ -65,6 +65,18 @@ func each(
 	return warnings
 }
 
+// Unmarked returns a warning about files of the user's that the review twin in dir shows, and that
+// look as if they held a secret.
+func Unmarked(dir string, c *render.Cluster) []string {
+	paths := c.Unmarked()
+	if dir == "" || len(paths) == 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("%s has the whole content of %s, which gives a value to a name "+
+		"like PASSWORD: if that is a secret, give the file secret: true", dir,
+		message.Names(paths))}
+}
+
 // Generations returns a warning for each generation and renewal in the bundle that belongs to
 // nothing, because the machine is gone or the name is misspelt.
 func Generations(c *render.Cluster) (warnings []string) {
