@@ -118,8 +118,9 @@ type_how() {
   'etcdctl '* | 'kubectl -n '* | 'kubectl delete --ignore-not-found '*)
     within "$step_limit" "$line" eval "$line"
     ;;
-  'kiln unpack nodes/'*' --out objects --show-secrets'*) unpack_objects "${line%%  #*}" ;;
+  'kiln unpack '*' --out objects --show-secrets'*) unpack_objects "$line" ;;
   'kubectl apply --server-side --force-conflicts -f objects/'*)
+    line=${line% &&} # each of them has to succeed
     within "$step_limit" "$line" eval "${line/ -f objects/ -f $dir/objects}"
     ;;
   'rm -r objects') rm -r "$dir/objects" ;;
@@ -207,14 +208,16 @@ bring_snapshot() {
   bring "$dir/copy.db" "$machine" "$where"
 }
 
-# unpack_objects LINE unpacks the document of a control plane; "nodes" is the folder of this
-# release. Every machine gets the container images that the objects may ask for.
+# unpack_objects LINE unpacks the document of a control plane, of the version that the line names if
+# another hop follows. Every machine gets the container images that the objects may ask for.
 unpack_objects() {
-  local name words
+  local name words of=$version
+  [[ $1 != *' the documents of v'* ]] || of=${1##* }
   for name in "${machines[@]}"; do
     pull "$name" >"$tmp/attempt" 2>&1 || fail "images for $name"
   done
-  read -ra words <<<"${1/ nodes\// nodes-$version/}"
+  read -ra words <<<"${1%% &&*}"
+  words[2]=nodes-$of/${words[2]#*/}
   kiln "${words[@]:1}" || fail "$1"
 }
 

@@ -33,9 +33,9 @@ type plan struct {
 	}
 }
 
-// object is a line of a step that applies a file of API objects.
-var object = regexp.MustCompile(
-	`^kubectl apply --server-side --force-conflicts -f objects/etc/kiln/objects/([a-z0-9._-]+)$`)
+// object is a line of a step that applies a file of API objects. The lines are one command.
+var object = regexp.MustCompile(`^kubectl apply --server-side --force-conflicts ` +
+	`-f objects/etc/kiln/objects/([a-z0-9._-]+)( &&)?$`)
 
 func read(r io.Reader) (lines []string, err error) {
 	var p plan
