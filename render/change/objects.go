@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"path"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -135,8 +136,18 @@ func (o Object) Equal(other Object) bool {
 		o.Secret == Unknown || other.Secret == Unknown)
 }
 
-// Resealed reports whether an object is a Secret that has another content in another state.
-func (o Object) Resealed(other Object) bool { return o.Seal.differs(other.Seal) }
+// Resealed returns the Secrets whose content alone differs from that in an older state, without
+// bootstrap tokens. A marker says nothing of that: it is the same for both states.
+func (c *Cluster) Resealed(older *Cluster) (list []Object) {
+	was := older.Objects()
+	for id, o := range c.Objects() {
+		if before, there := was[id]; there && before.Seal.differs(o.Seal) && !o.IsToken() {
+			list = append(list, o)
+		}
+	}
+	slices.SortFunc(list, Object.Before)
+	return list
+}
 
 // Before orders objects as they are applied.
 func (o Object) Before(other Object) int {

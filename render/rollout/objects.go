@@ -167,7 +167,7 @@ func (s *sequencer) objectsLeft() (left []change.Object, sure bool) {
 	base := []*change.Cluster{s.diff.before}
 	switch state, known := s.marker(); {
 	case known && state == s.diff.new:
-		left = s.resealed(now)
+		left = s.diff.new.Resealed(s.diff.before)
 		return left, len(left) == 0
 	case known && state == nil:
 		sure, base = true, nil
@@ -200,18 +200,6 @@ func (s *sequencer) objectsLeft() (left []change.Object, sure bool) {
 	})
 	slices.SortFunc(left, change.Object.Before)
 	return slices.CompactFunc(left, func(a, b change.Object) bool { return a.ID == b.ID }), sure
-}
-
-// resealed returns the Secrets whose content alone changed. The marker has nothing of that, and
-// says the same of both states.
-func (s *sequencer) resealed(now map[string]change.Object) (left []change.Object) {
-	was := s.diff.before.Objects()
-	for id, o := range now {
-		if before, there := was[id]; there && before.Resealed(o) && !o.IsToken() {
-			left = append(left, o)
-		}
-	}
-	return left
 }
 
 // adminRights is the identity of the binding that gives every admin.conf its rights. People delete
