@@ -182,8 +182,9 @@ func (r *Report) machines(nodes []running.Node, state *change.Cluster) error {
 	return nil
 }
 
-// pods adds the static pods to their machines, and counts the members of etcd. A member is ready
-// when it has its vote and can read through the others.
+// pods adds the static pods to their machines, and counts the members of etcd: those whose pod is
+// there, and control planes whose pod is not yet. A member is ready when it has its vote and can
+// read through the others.
 func (r *Report) pods(list []corev1.Pod) {
 	for i := range list {
 		p := &list[i]
@@ -203,6 +204,16 @@ func (r *Report) pods(list []corev1.Pod) {
 			r.Machines[j].Pods = append(r.Machines[j].Pods, p.Labels["component"]+": "+why)
 		}
 	}
+	if r.Etcd == nil {
+		return // it runs on machines of its own, or somewhere else
+	}
+	controlPlanes := 0
+	for _, m := range r.Machines {
+		if m.Role == node.ControlPlane {
+			controlPlanes++
+		}
+	}
+	r.Etcd.Members = max(r.Etcd.Members, controlPlanes)
 }
 
 // readiness reports whether a pod is ready, and else why not.

@@ -142,6 +142,10 @@ func TestStatus(t *testing.T) {
 			controlPlane)), args: []string{"--wait"}, want: []string{"stopped post-boot x"}},
 		"a learner": {change: put(podsPath, 200, `{"items":[`+aPod("etcd", "cp-1", "True")+","+
 			aPod("etcd", "cp-2", "False")+`]}`), want: []string{"etcd: 1 of 2 members vote\n"}},
+		"a member that is not there yet": {change: nodes(worker,
+			aNode("cp-1", "True", "done done", controlPlane),
+			aNode("cp-2", "True", "done done", controlPlane)),
+			want: []string{"etcd: 1 of 2 members vote\n"}},
 		"a static pod": {change: put(podsPath, 200, `{"items":[`+
 			aPod("kube-scheduler", "cp-1", "False")+`]}`),
 			want: []string{"cp-1: static pod kube-scheduler: CrashLoopBackOff\n"}},
