@@ -29,6 +29,8 @@ set -euo pipefail
 export MACHINES=container
 # shellcheck source=lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+# shellcheck source=container.sh
+source "$here/container.sh"
 
 every=(kills negative order wiped soak)
 page=yes short='' go_on='' one='' scenarios=()
@@ -91,6 +93,7 @@ about() {
 
 "$here/alone.sh" true # before minutes go into the image
 "$here/image-fast.sh"
+hold_tree "$machine_tree" # between two repetitions, too
 root=${KILN_PROOF:-$HOME/.cache/kiln-proof}
 mkdir -p "$root"
 exec {lock}>>"$root/lock"
