@@ -38,7 +38,7 @@ func TestExamples(t *testing.T) {
 			requireCommand(t, command)
 		}
 	}
-	require.Equal(t, 6, called)
+	require.Equal(t, 4, called)
 }
 
 // TestFirstExample: the example that docs/first-cluster.md names is valid.

@@ -41,7 +41,7 @@ var verbs = []written{
 		prepare: "rm -r nodes review demo.secrets.yaml demo.public.yaml; mkdir .git",
 		command: "render -c first.yaml --out nodes --review review",
 		check: "kiln render -c first.yaml --out nodes --review review --check && " +
-			"test $(wc -l <.gitignore) = 2",
+			"test $(wc -l <.gitignore) = 3",
 	},
 	{
 		name:    "render",
