@@ -7,9 +7,9 @@
 #   alone.sh bash              look around: vm.sh start, list, ssh, kill, ...
 #
 # In there this computer is 10.10.0.1 on the machines' segment, and there is no other network. A set
-# of machines (KILN_BOOT_NET) has one run at a time: another waits ten minutes and says for whom. The
-# tree that machines boot from stays as it is until the end.
-# KILN_BOOT_TMP is a folder of the caller that goes away with the machines.
+# of machines (KILN_BOOT_NET) has one run at a time: another waits ten minutes and says for whom.
+# The tree that machines boot from stays as it is until the end. KILN_BOOT_TMP is a folder of the
+# caller that goes away with the machines.
 #
 # Exits with the command's code, with 77 if this computer cannot have such machines.
 set -euo pipefail

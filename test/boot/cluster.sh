@@ -21,8 +21,8 @@ worker_memory=1536
 
 vm() { "$here/vm.sh" "$@"; }
 
-# power MACHINE [FOLDER]: the machine starts with an empty disk, the document in FOLDER or its own of
-# the case, and the memory of its role.
+# power MACHINE [FOLDER]: the machine starts with an empty disk, the document in FOLDER or its own
+# of the case, and the memory of its role.
 power() {
   local memory=$worker_memory
   [[ $1 != cp-* ]] || memory=$control_plane_memory
@@ -134,8 +134,8 @@ kubectl() {
     --server "$(vm api "${control_planes[0]}")" --tls-server-name kubernetes "$@"
 }
 
-# avoid MACHINE: kubectl speaks to another control plane than MACHINE, if there is one. prefer MACHINE:
-# it speaks to this one.
+# avoid MACHINE: kubectl speaks to another control plane than MACHINE, if there is one. prefer
+# MACHINE: it speaks to this one.
 avoid() {
   local machine rest=()
   for machine in "${control_planes[@]}"; do [[ $machine == "$1" ]] || rest+=("$machine"); done
@@ -185,8 +185,8 @@ has_phase() { # has_phase PHASE MACHINE
 has_fault() { # has_fault MACHINE
   vm ssh "$1" cat /var/lib/kiln/status.json | grep -F '"faults":[{'
 }
-# is_done MACHINE: the hook of this boot has ended well. What it wrote is not enough: a status of the
-# boot before says done as well, and a hook that was done writes no new one.
+# is_done MACHINE: the hook of this boot has ended well. What it wrote is not enough: a status of
+# the boot before says done as well, and a hook that was done writes no new one.
 is_done() {
   has_phase "done" "$1" && hook_has_exited "$1"
 }
@@ -226,8 +226,8 @@ worker_is_served() {
     curl -sSf -m 5 --cacert /etc/kubernetes/pki/ca.crt "$api/readyz"'
 }
 
-# heartbeat_after MACHINE TIME: the machine's kubelet has sent a heartbeat to an API server since TIME
-# (in the cluster's own clock).
+# heartbeat_after MACHINE TIME: the machine's kubelet has sent a heartbeat to an API server since
+# TIME (in the cluster's own clock).
 heartbeat_after() {
   local last
   last=$(kubectl -n kube-node-lease get lease "$1" -o jsonpath='{.spec.renewTime}') || return
@@ -314,8 +314,8 @@ check_audit() {
   record "the audit log has what $1 applied"
 }
 
-# check_verify [MACHINE...]: nothing differs from the documents of these machines, or of all: neither
-# the machine finds anything, nor kiln verify, whose ssh is vm.sh.
+# check_verify [MACHINE...]: nothing differs from the documents of these machines, or of all:
+# neither the machine finds anything, nor kiln verify, whose ssh is vm.sh.
 check_verify() {
   local machine
   (($#)) || set -- "${machines[@]}"

@@ -52,8 +52,8 @@ remove_cgroups() { # remove_cgroups [NAME]
   done
 }
 
-# thaw [NAME] lets processes of a machine, or of all, end that runc has frozen: it freezes a container
-# for a moment when it writes its cgroup.
+# thaw [NAME] lets processes of a machine, or of all, end that runc has frozen: it freezes a
+# container for a moment when it writes its cgroup.
 thaw() {
   local file folder=/sys/fs/cgroup/freezer/$group${1:+/$1}
   [[ -d $folder ]] || return 0

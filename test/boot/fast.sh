@@ -11,8 +11,8 @@
 #   ha           three control planes and a worker, in a random order with random delays; then a
 #                control plane with an empty disk and the same document
 #   damaged      one byte of a document flipped: the machine says so, and the boot net has it
-#   broken       a document that is right by every rule, and whose machine has a unit that fails: the
-#                boot net has it
+#   broken       a document that is right by every rule, and whose machine has a unit that fails:
+#                the boot net has it
 #
 # Each boot ends with the boot net (net/main.go): what console and journal must not say. cloud-init
 # also holds the audit log to what was applied (audit/main.go), and the machines to what the CIS

@@ -75,7 +75,8 @@ all_connected() {
     done
     for service in $services; do
       service=${service#service/}
-      ips=$(kubectl get service "$service" -o jsonpath='{.spec.clusterIP}') && [[ -n $ips ]] || return
+      ips=$(kubectl get service "$service" -o jsonpath='{.spec.clusterIP}') &&
+        [[ -n $ips ]] || return
       ips=${ips/*:*/[$ips]}
       asks "$from" "http://$ips/" 'probe-*' || return
       asks "$from" "http://$service.default.svc.cluster.local/" 'probe-*' || return

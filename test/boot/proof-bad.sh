@@ -1,13 +1,13 @@
 # shellcheck shell=bash disable=SC2034,SC2154,SC2317
 # The bad documents of the proof. Each is rendered well and then changed behind kiln's back (plant),
-# because kiln refuses most of these mistakes itself. Sourced by a script that has status_of MACHINE,
-# which prints what the machine's hook says, and note KIND NAME VALUE.
+# because kiln refuses most of these mistakes itself. Sourced by a script that has status_of
+# MACHINE, which prints what the machine's hook says, and note KIND NAME VALUE.
 #
 # A function bad_NAME plants the mistake in the document of $machines, and says in $what what it is,
-# and in $finds what has to be found: a pattern of grep for a fault and its evidence, or for a sign of
-# the boot net. Another finding does not count. The function may put a patch of cluster.yaml into
-# $patch, or an expression of sed for cluster.yaml into $edit, that makes the same mistake: the proof
-# notes what kiln says to it.
+# and in $finds what has to be found: a pattern of grep for a fault and its evidence, or for a sign
+# of the boot net. Another finding does not count. The function may put a patch of cluster.yaml into
+# $patch, or an expression of sed for cluster.yaml into $edit, that makes the same mistake: the
+# proof notes what kiln says to it.
 
 # The number of a repetition is a place in this list.
 bad=(byte missing-file missing-key wrong-san flag kubelet-value cni-path peer-url owner cycle
@@ -151,7 +151,8 @@ adapt_bad() {
 
 scenario_negative() {
   local name what='' finds='' patch='' target='' edit='' before
-  ((seed >= 1 && seed <= ${#bad[@]})) || fail "there are ${#bad[@]} bad documents, and no number $seed"
+  ((seed >= 1 && seed <= ${#bad[@]})) ||
+    fail "there are ${#bad[@]} bad documents, and no number $seed"
   name=${bad[seed - 1]}
   adapt_case() { adapt_bad; }
   render_case fast

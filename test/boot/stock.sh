@@ -23,9 +23,9 @@
 #   missing      404, until the file is there
 #   full         /opt is full, until there is room
 #
-# The programs are packed as their projects publish them. Each scenario ends with the boot net, which
-# may find the fault that is wanted in unsigned, digest, missing and full, and nothing else. Exits
-# with 0 if all went well, 1 if something did not, 77 if this computer cannot run the test.
+# The programs are packed as their projects publish them. Each scenario ends with the boot net,
+# which may find the fault that is wanted in unsigned, digest, missing and full, and nothing else.
+# Exits with 0 if all went well, 1 if something did not, 77 if this computer cannot run the test.
 # shellcheck disable=SC2317 # scenarios and checks are called by their names
 set -euo pipefail
 export MACHINES=container

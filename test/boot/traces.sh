@@ -37,8 +37,8 @@ find_traces() {
     done
   done
 }
-# answer MACHINE ARGUMENT... prints the status of the API server's answer to curl with the arguments:
-# 401 to somebody whom it does not know, 403 to somebody who may not.
+# answer MACHINE ARGUMENT... prints the status of the API server's answer to curl with the
+# arguments: 401 to somebody whom it does not know, 403 to somebody who may not.
 answer() {
   curl -sS -m 5 -o /dev/null -w '%{http_code}\n' --cacert "$dir/ca" \
     --connect-to "kubernetes:6443:10.10.0.1${1#cp-}:6443" "${@:2}" \
@@ -56,9 +56,9 @@ start_client() {
   client=$!
 }
 
-# end_client CUTS ends the client, and the case if something was lost. A write that was on its way to
-# etcd's leader when its power was cut is lost, and the client stops waiting for it: one for each of
-# the CUTS control planes that were switched off. Nothing else may fail.
+# end_client CUTS ends the client, and the case if something was lost. A write that was on its way
+# to etcd's leader when its power was cut is lost, and the client stops waiting for it: one for each
+# of the CUTS control planes that were switched off. Nothing else may fail.
 end_client() {
   local code=0 failed
   kill -TERM "$client"

@@ -42,22 +42,25 @@ func Files(err error, named []Named) error {
 	}
 	writes := strings.HasSuffix(path, folder.Suffix) // kiln makes its files under such names
 	path, by := origin(path, cause, named)
-	what, todo := describe(path, cause, by), ""
-	if denied := errors.Is(cause, fs.ErrPermission); denied && writes {
-		what = fmt.Sprintf("%s: you may not write there (%v)", path, cause)
-		todo = fmt.Sprintf("; make the folder %s writable, or name another place",
-			filepath.Dir(path))
-		if by != nil && by.Flag != "" && by.Output {
-			todo += " with " + by.Flag
-		}
-	} else {
-		todo = advice(path, cause, by)
+	what, remedy := describe(path, cause, by), advice(path, cause, by)
+	if writes && errors.Is(cause, fs.ErrPermission) {
+		what, remedy = unwritable(path, cause, by)
 	}
 	before, after, _ := strings.Cut(err.Error(), raw)
 	if after == "" {
-		what += todo
+		what += remedy
 	}
 	return &plainError{before + what + after, err}
+}
+
+// unwritable says that kiln may not make the file, and what to do.
+func unwritable(path string, cause error, by *Named) (what, remedy string) {
+	what = fmt.Sprintf("%s: you may not write there (%v)", path, cause)
+	remedy = fmt.Sprintf("; make the folder %s writable, or name another place", filepath.Dir(path))
+	if by != nil && by.Flag != "" && by.Output {
+		remedy += " with " + by.Flag
+	}
+	return what, remedy
 }
 
 // plainError is an error with another text.
