@@ -11,6 +11,7 @@ import (
 	"kiln/render/change"
 	"kiln/render/change/field"
 	"kiln/render/layout"
+	"kiln/render/rollout/kubectl"
 	"kiln/render/running"
 )
 
@@ -20,7 +21,7 @@ type decision struct {
 	verdict string
 	before  string // the day on which what it runs with ends, if only its document's dates ask
 	why     []string
-	kubectl []nodeChange
+	kubectl []kubectl.Change
 	// live reports whether kiln apply gives it its newer document while it runs.
 	live      bool
 	unwritten string // what changes, and kiln apply does not write
@@ -88,7 +89,7 @@ func decide(d *transition, p *change.Pair) *decision {
 				node = append(node, list[i])
 			}
 		}
-		f.kubectl = append(f.kubectl, changesOf(node)...)
+		f.kubectl = append(f.kubectl, kubectl.Changes(node)...)
 		if !writable(p, c) {
 			unwritten = append(unwritten, c.Title())
 		}
@@ -184,18 +185,11 @@ func (d *transition) effect(
 	switch {
 	case c.Kind == "machine" && f.Name == "until" && p.Old.Token():
 		why = fmt.Sprintf("its bootstrap token was valid until %s; a machine that has joined "+
-			"needs none", deref(f.Old))
+			"needs none", field.Text(f.Old))
 	case c.Kind == "machine" && f.Name == "until":
 		why = "the certificates that it runs with end on that day"
 	case c.Kind == "machine" && e == layout.Replace:
-		why = fmt.Sprintf("%s %s → %s", f.Name, deref(f.Old), deref(f.New))
+		why = fmt.Sprintf("%s %s → %s", f.Name, field.Text(f.Old), field.Text(f.New))
 	}
 	return e, why
-}
-
-func deref(s *string) string {
-	if s == nil {
-		return "none"
-	}
-	return *s
 }

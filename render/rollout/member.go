@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"kiln/render/change"
+	"kiln/render/rollout/kubectl"
 )
 
 // exceptions hold the advice for changes to which the advice of their refusal does not apply.
@@ -115,9 +116,9 @@ func (s *sequencer) replaceOnlyMember(f *decision) {
 			": its hook waits for this file",
 	}, Then: []string{"kiln render without --restore, and keep these documents"}}
 	if f.New.Role == controlPlane {
-		snapshot.How = append(snapshot.How, drain(name))
+		snapshot.How = append(snapshot.How, kubectl.Drain(name))
 		restore.Wait = append(restore.Wait, ready(name, f.New), leading)
-		restore.Then = append(restore.Then, uncordon(name))
+		restore.Then = append(restore.Then, kubectl.Uncordon(name))
 		// Its Node says that it runs this document, which is in neither of the two states.
 		replace.How = []string{render + " --review restored",
 			"it runs this state then: go on with kiln plan restored A B --nodes FILE"}

@@ -8,6 +8,7 @@ import (
 
 	"kiln/pki"
 	"kiln/render/change"
+	"kiln/render/rollout/kubectl"
 	"kiln/render/running"
 )
 
@@ -61,7 +62,7 @@ func (s *sequencer) changeNodes() {
 		}
 		for _, c := range f.kubectl {
 			if !s.holds(f, c) {
-				commands[c.command] = append(commands[c.command], f)
+				commands[c.Command] = append(commands[c.Command], f)
 				all = append(all, f)
 			}
 		}
@@ -84,7 +85,7 @@ func (s *sequencer) changeNodes() {
 		}
 	}
 	if len(cordoned) > 0 {
-		step.How = append(step.How, uncordon(strings.Join(cordoned, " "))+
+		step.How = append(step.How, kubectl.Uncordon(strings.Join(cordoned, " "))+
 			"  # without those that are meant to take no pods")
 	}
 	if n := len(s.list) - 1; n >= 0 && s.list[n].Do == Live &&
@@ -235,7 +236,7 @@ func (s *sequencer) applications(objects []change.Object) (how []string) {
 	slices.SortFunc(objects, change.Object.Before)
 	for _, o := range objects {
 		how[len(how)-1] += " &&" // the last one is the marker: it says that the others are there
-		how = append(how, application(o, folder))
+		how = append(how, kubectl.Application(o, folder))
 	}
 	how[0] += s.ofDocuments()
 	return append(how, "rm -r "+folder)
@@ -250,7 +251,7 @@ func (s *sequencer) rollouts(objects []change.Object) (wait []string) {
 			if _, there := was[o.Identity()]; !there {
 				continue
 			}
-			if command := rollout(o); command != "" {
+			if command := kubectl.Rollout(o); command != "" {
 				wait = append(wait, command+"  # go on if a machine is down or comes later")
 			}
 		}
@@ -335,8 +336,8 @@ func (s *sequencer) tokensLeft() (pools []string, others []change.Object) {
 }
 
 // holds reports whether the Nodes of a machine or pool have what a change would give them.
-func (s *sequencer) holds(f *decision, c nodeChange) bool {
-	return s.diff.seen != nil && c.holds != nil && s.diff.seen.All(f.Machine(), c.holds)
+func (s *sequencer) holds(f *decision, c kubectl.Change) bool {
+	return s.diff.seen != nil && c.Holds != nil && s.diff.seen.All(f.Machine(), c.Holds)
 }
 
 // comesAfter reports whether a worker that changes is there. It comes after the API objects of the

@@ -5,11 +5,9 @@ import (
 	"slices"
 	"strings"
 
-	"sigs.k8s.io/yaml"
-
 	"kiln/render/change"
 	"kiln/render/plan"
-	"kiln/render/shell"
+	"kiln/render/rollout/kubectl"
 )
 
 // The names of files with the Secrets of pools' bootstrap tokens begin like this, without their
@@ -39,68 +37,7 @@ func deletions(earlier []*change.Cluster, now *change.Cluster) (how []string) {
 	}
 	list := slices.SortedFunc(maps.Values(gone), change.Object.Before)
 	for _, o := range slices.Backward(list) {
-		how = append(how, deletion(o))
+		how = append(how, kubectl.Deletion(o))
 	}
 	return how
-}
-
-// kubectl returns a command of kubectl for a namespace; none if it is empty.
-func kubectl(namespace string, words ...string) string {
-	if namespace != "" {
-		words = append([]string{"-n", namespace}, words...)
-	}
-	return "kubectl " + strings.Join(words, " ")
-}
-
-// deletion returns the command that deletes an object. A person writes it if the state does not say
-// what the object is.
-func deletion(o change.Object) string {
-	namespace, resource, name, ok := o.Words()
-	if !ok {
-		return "by hand, with kubectl delete: " + o.File() + ", which is no longer rendered"
-	}
-	command := kubectl(namespace, "delete", "--ignore-not-found", resource, name)
-	switch resource {
-	case "namespaces":
-		command += "  # with everything in it, data of its volumes too"
-	case "persistentvolumeclaims":
-		command += "  # with its data, unless its volume says Retain"
-	case "customresourcedefinitions.apiextensions.k8s.io":
-		command += "  # with all objects of this kind"
-	}
-	return command
-}
-
-// application returns the command that applies an object's file, which is in a folder. An object
-// that names no namespace goes where the hook puts it, and not where the user's context is.
-func application(o change.Object, folder string) string {
-	var says struct{ Metadata struct{ Namespace string } }
-	namespace, _, _, _ := o.Words()
-	if yaml.Unmarshal(o.Content, &says) == nil && says.Metadata.Namespace != "" {
-		namespace = ""
-	}
-	return kubectl(namespace, "apply", "--server-side", "--force-conflicts", "-f",
-		shell.Word(folder+change.ObjectsDir+o.File()))
-}
-
-// rollout returns the command that waits until the pods of an object are those that it now asks
-// for. It is empty for objects without pods, and for those whose pods nobody replaces.
-func rollout(o change.Object) string {
-	namespace, resource, name, ok := o.Words()
-	kind, isApp := strings.CutSuffix(resource, "s.apps")
-	kinds := []string{"daemonset", "deployment", "statefulset"}
-	if !ok || !isApp || !slices.Contains(kinds, kind) {
-		return ""
-	}
-	var says struct {
-		Spec struct {
-			Paused         bool
-			UpdateStrategy struct{ Type string }
-		}
-	}
-	if yaml.Unmarshal(o.Content, &says) != nil || says.Spec.Paused ||
-		says.Spec.UpdateStrategy.Type == "OnDelete" {
-		return ""
-	}
-	return kubectl(namespace, "rollout", "status", kind, name)
 }

@@ -9,6 +9,7 @@ import (
 
 	"kiln/render/change"
 	"kiln/render/plan"
+	"kiln/render/rollout/kubectl"
 )
 
 // sequencer puts the steps into an order in which the cluster keeps running: etcd before the API
@@ -161,7 +162,7 @@ func (s *sequencer) members(verdict, role string) {
 		how("etcdctl endpoint health --cluster  # " + s.healthy(list))
 	}
 	if verdict != Add && role == controlPlane {
-		how(drain(name))
+		how(kubectl.Drain(name))
 	}
 	// One of two members has no majority while the other one is gone, so it could not take it back.
 	pair := s.diff.mostMembers() == 2
@@ -185,7 +186,7 @@ func (s *sequencer) members(verdict, role string) {
 			step.Wait = append(step.Wait, ready(name, list[0].Machine()))
 		}
 		if role == controlPlane && verdict == Replace {
-			step.Then = append(step.Then, uncordon(name))
+			step.Then = append(step.Then, kubectl.Uncordon(name))
 		}
 		if member && (several || verdict == Add) {
 			how("its hook brings the member into etcd; there is nothing to do")
@@ -194,7 +195,7 @@ func (s *sequencer) members(verdict, role string) {
 	}
 	if verdict == Add {
 		for _, f := range list {
-			how(labelNode(f.New, f.New.Name)...)
+			how(kubectl.Label(f.New, f.New.Name)...)
 		}
 	}
 	s.list = append(s.list, step)
@@ -208,13 +209,14 @@ func (s *sequencer) workers(verdict string) {
 	how := func(name string) (how, wait []string) {
 		switch verdict {
 		case Remove:
-			return []string{drain(name), "power it off, and destroy its disk or its document",
+			return []string{kubectl.Drain(name),
+				"power it off, and destroy its disk or its document",
 				"kubectl delete node " + name}, nil
 		case Add:
 			how = append(seeGone(list), "give it its document"+emptyDisk(list)+s.image(list)+
 				", and power it on")
 		default:
-			how = []string{drain(name),
+			how = []string{kubectl.Drain(name),
 				"give it its new document and an empty disk" + s.image(list) + ", and power it on"}
 		}
 		return how, []string{ready(name, list[0].Machine())}
@@ -226,7 +228,7 @@ func (s *sequencer) workers(verdict string) {
 			running := slices.DeleteFunc(slices.Clone(s.diff.old.Machines),
 				func(m *change.Machine) bool { return m.Role != worker || m.Pool })
 			step.AtATime = s.share(len(running))
-			step.Then = []string{uncordon(placeholder(machines))}
+			step.Then = []string{kubectl.Uncordon(placeholder(machines))}
 		}
 		s.list = append(s.list, step)
 	}
@@ -239,7 +241,7 @@ func (s *sequencer) workers(verdict string) {
 		first := "of its machines"
 		if verdict == Replace {
 			first += ", as many at a time as --max-unavailable says"
-			step.Then = []string{uncordon("NAME")}
+			step.Then = []string{kubectl.Uncordon("NAME")}
 		}
 		if len(step.Nodes) > 0 || verdict == Replace {
 			which := strings.TrimSuffix(first+": "+change.Names(step.Nodes, nil), " ")
@@ -273,10 +275,6 @@ func placeholder(names []string) string {
 		return names[0]
 	}
 	return "NAME"
-}
-
-func drain(name string) string {
-	return "kubectl drain " + name + " --ignore-daemonsets --delete-emptydir-data"
 }
 
 // healthy says which members of etcd must be healthy before a machine goes.
@@ -316,10 +314,6 @@ func emptyDisk(list []*decision) string {
 	}
 	return ""
 }
-
-// uncordon returns the command that ends what drain began: a Node stays as it is when its machine
-// is replaced.
-func uncordon(name string) string { return "kubectl uncordon " + name }
 
 // voting returns what to wait for until a member of etcd has its vote.
 func voting(name string) string {

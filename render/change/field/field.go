@@ -24,6 +24,14 @@ func (f *Field) Either() string {
 	return ""
 }
 
+// Text returns a value of a field for people: none for a side that lacks it.
+func Text(value *string) string {
+	if value == nil {
+		return "none"
+	}
+	return *value
+}
+
 // List collects the fields in which two states of a thing differ.
 type List []Field
 

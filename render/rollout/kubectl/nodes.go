@@ -1,4 +1,7 @@
-package rollout
+// Package kubectl writes the commands of kubectl that people paste from a plan: for Nodes, and for
+// API objects. The states may come from somebody else. So what stands in a command is quoted, or it
+// is a name that Kubernetes allows: that has no character which a shell obeys, and is no flag.
+package kubectl
 
 import (
 	"encoding/json"
@@ -18,19 +21,15 @@ import (
 	"kiln/render/running"
 )
 
-// This file writes the commands that change labels and taints of a Node. People paste them into a
-// shell, and the states may come from somebody else. So a label or taint stands in a command only
-// if Kubernetes allows it: then it has no character that a shell obeys, and is no flag of kubectl.
-
-// nodeChange is a change of a Node.
-type nodeChange struct {
-	command string                   // with NAME for the Node's name, or why there is none
-	holds   func(*running.Node) bool // whether a Node has it already; nil if nobody can tell
+// Change is a change of a Node.
+type Change struct {
+	Command string                   // with NAME for the Node's name, or why there is none
+	Holds   func(*running.Node) bool // whether a Node has it already; nil if nobody can tell
 }
 
-// changesOf returns the changes of the Node that the fields of one file ask for: of taints one, of
+// Changes returns the changes of the Node that the fields of one file ask for: of taints one, of
 // labels one or several each.
-func changesOf(fields []field.Field) (list []nodeChange) {
+func Changes(fields []field.Field) (list []Change) {
 	old, now := map[string]string{}, map[string]string{}
 	for i := range fields {
 		if f := &fields[i]; strings.HasPrefix(f.Name, "registerWithTaints") {
@@ -65,18 +64,18 @@ func addLabels(to map[string]string, flag *string) {
 // labelChange returns the change that gives a Node a label, or takes it away. A role has two
 // labels: the one that a kubelet may set, and the role itself. Both come and go together, because
 // one of them would bring the other back.
-func labelChange(key, value string, wanted bool) nodeChange {
+func labelChange(key, value string, wanted bool) Change {
 	if !isLabel(key, value) {
-		return nodeChange{command: noCommand("label", key+"="+value)}
+		return Change{Command: noCommand("label", key+"="+value)}
 	}
 	keys := []string{key}
 	if role, ok := strings.CutPrefix(key, config.OwnRoleLabel); ok {
 		keys = append(keys, config.RoleLabel+role)
 	}
-	var c nodeChange
+	var c Change
 	if !wanted {
-		c.command = "kubectl label node NAME " + strings.Join(keys, "- ") + "-"
-		c.holds = func(n *running.Node) bool {
+		c.Command = "kubectl label node NAME " + strings.Join(keys, "- ") + "-"
+		c.Holds = func(n *running.Node) bool {
 			return !slices.ContainsFunc(keys, func(key string) bool {
 				_, there := n.Labels[key]
 				return there
@@ -85,8 +84,8 @@ func labelChange(key, value string, wanted bool) nodeChange {
 		return c
 	}
 	end := "=" + value
-	c.command = "kubectl label --overwrite node NAME " + strings.Join(keys, end+" ") + end
-	c.holds = func(n *running.Node) bool {
+	c.Command = "kubectl label --overwrite node NAME " + strings.Join(keys, end+" ") + end
+	c.Holds = func(n *running.Node) bool {
 		return !slices.ContainsFunc(keys, func(key string) bool {
 			has, there := n.Labels[key]
 			return !there || has != value
@@ -97,23 +96,23 @@ func labelChange(key, value string, wanted bool) nodeChange {
 
 // taintChange is labelChange for taints. A field may be a part of a taint, such as its value. Then
 // the rest of the taint is not known, and there is no command.
-func taintChange(f *field.Field) nodeChange {
+func taintChange(f *field.Field) Change {
 	var taint corev1.Taint
 	err := json.Unmarshal([]byte(f.Either()), &taint)
 	switch {
 	case err != nil:
-		return nodeChange{command: fmt.Sprintf("on NAME, with kubectl taint: %q: %q → %q", f.Name,
-			deref(f.Old), deref(f.New))}
+		return Change{Command: fmt.Sprintf("on NAME, with kubectl taint: %q: %q → %q", f.Name,
+			field.Text(f.Old), field.Text(f.New))}
 	case !isTaint(&taint):
-		return nodeChange{command: noCommand("taint", f.Either())}
+		return Change{Command: noCommand("taint", f.Either())}
 	}
 	has := func(n *running.Node) bool { return slices.Contains(n.Taints, taint.ToString()) }
 	command := "kubectl taint --overwrite node NAME " + taint.ToString()
 	if f.New == nil {
-		return nodeChange{command: command + "-",
-			holds: func(n *running.Node) bool { return !has(n) }}
+		return Change{Command: command + "-",
+			Holds: func(n *running.Node) bool { return !has(n) }}
 	}
-	return nodeChange{command: command, holds: has}
+	return Change{Command: command, Holds: has}
 }
 
 // noCommand returns the line in place of a command for something that no Node can have.
@@ -135,9 +134,9 @@ func isLabel(key, value string) bool {
 		len(validation.IsValidLabelValue(value)) == 0
 }
 
-// labelNode returns the lines that give a new machine's Node the labels that only an administrator
-// may set. It returns none if there are no such labels.
-func labelNode(m *change.Machine, name string) (lines []string) {
+// Label returns the lines that give a new machine's Node the labels that only an administrator may
+// set. It returns none if there are no such labels.
+func Label(m *change.Machine, name string) (lines []string) {
 	entry := m.Entries.Find(change.Key{Kind: "file", ID: plan.KilnDir + "/node.yaml"})
 	if entry == nil {
 		return nil
@@ -164,3 +163,12 @@ func labelNode(m *change.Machine, name string) (lines []string) {
 	}
 	return lines
 }
+
+// Drain returns the command that moves a Node's pods away, and keeps new ones off it.
+func Drain(name string) string {
+	return "kubectl drain " + name + " --ignore-daemonsets --delete-emptydir-data"
+}
+
+// Uncordon returns the command that ends what Drain began: a Node stays as it is when its machine
+// is replaced.
+func Uncordon(name string) string { return "kubectl uncordon " + name }
