@@ -201,6 +201,11 @@ func Refused(err error) bool {
 // Get returns the body of an answer to GET path. It fails with a *StatusError if the code is not
 // 200, and otherwise with the error of the connection.
 func (c *Client) Get(ctx context.Context, path string) ([]byte, error) {
+	return c.get(ctx, path, maxBytes)
+}
+
+// get is Get for an answer of at most so many bytes.
+func (c *Client) get(ctx context.Context, path string, most int) ([]byte, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, c.base+path, nil)
 	if err != nil {
 		return nil, err
@@ -211,12 +216,12 @@ func (c *Client) Get(ctx context.Context, path string) ([]byte, error) {
 		return nil, fmt.Errorf("%s: %w", c.URL, cause(err))
 	}
 	defer func() { _ = resp.Body.Close() }()
-	body, err := io.ReadAll(io.LimitReader(resp.Body, maxBytes+1))
+	body, err := io.ReadAll(io.LimitReader(resp.Body, int64(most)+1))
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("%s: GET %s: %w", c.URL, path, cause(err))
-	case len(body) > maxBytes:
-		return nil, fmt.Errorf("%s: GET %s: more than %d MiB", c.URL, path, maxBytes>>20)
+	case len(body) > most:
+		return nil, fmt.Errorf("%s: GET %s: more than %d MiB", c.URL, path, most>>20)
 	case resp.StatusCode != http.StatusOK:
 		var status struct{ Message string }
 		_ = json.Unmarshal(body, &status) // else the answer has no message

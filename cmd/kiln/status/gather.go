@@ -10,8 +10,6 @@ import (
 	"strings"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-
 	"kiln/cmd/kiln/apiserver"
 	"kiln/render/change"
 	"kiln/render/node"
@@ -75,7 +73,7 @@ func gather(ctx context.Context, c *apiserver.Client, state *change.Cluster) (*R
 	if err := r.health(ctx, c); err != nil {
 		return nil, err
 	}
-	pods, err := staticPods(ctx, c)
+	pods, err := c.StaticPods(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -96,11 +94,13 @@ func (r *Report) health(ctx context.Context, c *apiserver.Client) error {
 	if err = answered(err); err != nil {
 		return err
 	}
+	var failed []string
 	for line := range strings.Lines(string(body)) {
-		if name, failed := strings.CutPrefix(line, "[-]"); failed {
-			r.Problems = append(r.Problems, "API server: "+strings.TrimSpace(name))
+		if name, ok := strings.CutPrefix(line, "[-]"); ok {
+			failed = append(failed, name)
 		}
 	}
+	r.problems("API server: ", failed)
 	if body, err = c.Get(ctx, "/version"); err != nil {
 		return answered(err)
 	}
@@ -117,20 +117,6 @@ func answered(err error) error {
 		return nil
 	}
 	return err
-}
-
-// staticPods returns the static pods of the control plane.
-func staticPods(ctx context.Context, c *apiserver.Client) ([]corev1.Pod, error) {
-	const path = "/api/v1/namespaces/kube-system/pods?labelSelector=tier%3Dcontrol-plane"
-	body, err := c.Get(ctx, path)
-	if err != nil {
-		return nil, err
-	}
-	var list corev1.PodList
-	if err := json.Unmarshal(body, &list); err != nil {
-		return nil, fmt.Errorf("the list of pods cannot be read: %w", err)
-	}
-	return list.Items, nil
 }
 
 // machines adds the machines: those of the state, and Nodes that are none of them.
@@ -182,57 +168,37 @@ func (r *Report) machines(nodes []running.Node, state *change.Cluster) error {
 	return nil
 }
 
-// pods adds the static pods to their machines, and counts the members of etcd: those whose pod is
-// there, and control planes whose pod is not yet. A member is ready when it has its vote and can
-// read through the others.
-func (r *Report) pods(list []corev1.Pod) {
-	for i := range list {
-		p := &list[i]
-		ready, why := readiness(p)
-		if p.Labels["component"] == "etcd" {
-			if r.Etcd == nil {
-				r.Etcd = &Etcd{}
-			}
-			r.Etcd.Members++
-			if ready {
-				r.Etcd.Voting++
-			}
+// pods adds the static pods to their machines, and counts the members of etcd: one for each control
+// plane, if any has one. A member is ready when it has its vote and can read through the others.
+// What another machine says of itself does not count: it must not vote for one that is missing.
+func (r *Report) pods(list []apiserver.Pod) {
+	voting := map[string]bool{} // by the machine: its member of etcd is ready
+	for _, p := range list {
+		j := slices.IndexFunc(r.Machines, func(m Machine) bool { return m.Name == p.Node })
+		if j < 0 || r.Machines[j].Role != node.ControlPlane {
+			continue
 		}
-		here := func(m Machine) bool { return m.Name == p.Spec.NodeName }
-		j := slices.IndexFunc(r.Machines, here)
-		if !ready && j >= 0 {
-			r.Machines[j].Pods = append(r.Machines[j].Pods, p.Labels["component"]+": "+why)
+		if p.Component == "etcd" {
+			was, known := voting[p.Node]
+			voting[p.Node] = p.Ready && (was || !known)
+		}
+		if !p.Ready {
+			r.Machines[j].Pods = append(r.Machines[j].Pods, p.Component+": "+p.Why)
 		}
 	}
-	if r.Etcd == nil {
+	if len(voting) == 0 {
 		return // it runs on machines of its own, or somewhere else
 	}
-	controlPlanes := 0
+	r.Etcd = &Etcd{}
 	for _, m := range r.Machines {
-		if m.Role == node.ControlPlane {
-			controlPlanes++
+		if m.Role != node.ControlPlane {
+			continue
+		}
+		r.Etcd.Members++
+		if voting[m.Name] {
+			r.Etcd.Voting++
 		}
 	}
-	r.Etcd.Members = max(r.Etcd.Members, controlPlanes)
-}
-
-// readiness reports whether a pod is ready, and else why not.
-func readiness(p *corev1.Pod) (ready bool, why string) {
-	why = strings.ToLower(string(p.Status.Phase))
-	for _, c := range p.Status.Conditions {
-		if c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue {
-			return true, ""
-		}
-	}
-	for _, c := range p.Status.ContainerStatuses {
-		switch {
-		case c.State.Waiting != nil && c.State.Waiting.Reason != "":
-			why = c.State.Waiting.Reason
-		case c.State.Running != nil && !c.Ready:
-			why = "not ready"
-		}
-	}
-	return false, why
 }
 
 // objects asks for the marker, which says whether the API objects were applied, and which.
@@ -252,11 +218,25 @@ func (r *Report) objects(ctx context.Context, c *apiserver.Client, state *change
 			r.Objects = "of another state"
 		}
 	}
-	for line := range strings.Lines(marker.Failed) {
+	if marker.Failed != "" {
 		r.Objects = "refused"
-		r.Problems = append(r.Problems, "object "+strings.TrimSpace(line))
 	}
+	r.problems("object ", slices.Collect(strings.Lines(marker.Failed)))
 	return nil
+}
+
+// maxProblems is how many problems of one kind are shown.
+const maxProblems = 20
+
+// problems adds the first lines as problems, and how many more there are.
+func (r *Report) problems(what string, lines []string) {
+	for i, line := range lines {
+		if i == maxProblems {
+			r.Problems = append(r.Problems, fmt.Sprintf("%sand %d more", what, len(lines)-i))
+			break
+		}
+		r.Problems = append(r.Problems, what+strings.TrimSpace(line))
+	}
 }
 
 // judge says what is not as it should be, and whether waiting can help.

@@ -124,7 +124,10 @@ func TestStatus(t *testing.T) {
 	put := func(path string, code int, body string) func(api) {
 		return func(w api) { w[path] = answer(code, body) }
 	}
+	both := func(a, b func(api)) func(api) { return func(w api) { a(w); b(w) } }
 	worker := aNode("worker-1", "True", "done done", "")
+	cp1 := aNode("cp-1", "True", "done done", controlPlane)
+	cp2 := aNode("cp-2", "True", "done done", controlPlane)
 	for name, row := range map[string]struct {
 		change func(api)
 		args   []string
@@ -140,11 +143,20 @@ func TestStatus(t *testing.T) {
 			want: []string{"waiting pods pod-network x"}},
 		"a hook has stopped": {change: nodes(worker, aNode("cp-1", "True", "stopped post-boot x",
 			controlPlane)), args: []string{"--wait"}, want: []string{"stopped post-boot x"}},
-		"a learner": {change: put(podsPath, 200, `{"items":[`+aPod("etcd", "cp-1", "True")+","+
-			aPod("etcd", "cp-2", "False")+`]}`), want: []string{"etcd: 1 of 2 members vote\n"}},
-		"a member that is not there yet": {change: nodes(worker,
-			aNode("cp-1", "True", "done done", controlPlane),
-			aNode("cp-2", "True", "done done", controlPlane)),
+		"a learner": {change: both(nodes(worker, cp1, cp2), put(podsPath, 200, `{"items":[`+
+			aPod("etcd", "cp-1", "True")+","+aPod("etcd", "cp-2", "False")+`]}`)),
+			want: []string{"etcd: 1 of 2 members vote\n",
+				"cp-2: static pod etcd: CrashLoopBackOff\n"}},
+		"a worker that votes for another": {change: both(nodes(worker, cp1, cp2), put(podsPath, 200,
+			`{"items":[`+aPod("etcd", "cp-1", "True")+","+aPod("etcd", "worker-1", "True")+`]}`)),
+			want: []string{"etcd: 1 of 2 members vote\n"}},
+		"two pods of one member": {change: both(nodes(worker, cp1, cp2), put(podsPath, 200,
+			`{"items":[`+aPod("etcd", "cp-1", "True")+","+aPod("etcd", "cp-1", "True")+`]}`)),
+			want: []string{"etcd: 1 of 2 members vote\n"}},
+		"a worker with a static pod that says it is one": {change: put(podsPath, 200,
+			`{"items":[`+aPod("etcd", "cp-1", "True")+","+
+				aPod("kube-apiserver", "worker-1", "False")+`]}`), done: true},
+		"a member that is not there yet": {change: nodes(worker, cp1, cp2),
 			want: []string{"etcd: 1 of 2 members vote\n"}},
 		"a static pod": {change: put(podsPath, 200, `{"items":[`+
 			aPod("kube-scheduler", "cp-1", "False")+`]}`),
@@ -152,6 +164,11 @@ func TestStatus(t *testing.T) {
 		"objects are refused": {change: put(markerPath, 200,
 			`{"data":{"failed":"/api/v1/x: no\n/api/v1/y: no\n"}}`),
 			want: []string{"API objects: refused\n", "PROBLEM object /api/v1/y: no\n"}},
+		"many objects are refused": {change: put(markerPath, 200,
+			`{"data":{"failed":"`+strings.Repeat(`x\n`, 99)+`"}}`),
+			want: []string{"PROBLEM object and 79 more\n"}},
+		"more pods than memory": {change: put(podsPath, 200,
+			`{"items":[{}`+strings.Repeat(",{}", 6<<20)+`]}`), fails: "more than 16 MiB"},
 		"objects are not applied": {change: put(markerPath, 404, `{}`),
 			want: []string{"API objects: not applied\n"}},
 		"objects of another state": {change: put(markerPath, 200, `{"data":{"objects":"0"}}`),
