@@ -189,6 +189,7 @@ func TestImports(t *testing.T) {
 			"kiln/cmd/kiln/message",
 			"kiln/cmd/kiln/paths",
 			"kiln/render/folder",
+			"kiln/render/shell",
 		},
 		"kiln/cmd/kiln/isolate": nil,
 		"kiln/cmd/kiln/lock": {

@@ -10,6 +10,7 @@ import (
 	"kiln/cmd/kiln/message"
 	"kiln/cmd/kiln/paths"
 	"kiln/render/folder"
+	"kiln/render/shell"
 )
 
 // Secret is a file or folder with secrets, as the command line names it.
@@ -143,9 +144,10 @@ func trackedSecrets(secrets []Secret) (notes []string) {
 		if place == "" || !isTracked(top, place) {
 			continue
 		}
-		remove := "git rm -r --cached " + s.Name
+		remove := "git rm -r --cached -- " + shell.Word(s.Name)
 		if top != here {
-			remove = fmt.Sprintf("git -C %s rm -r --cached %s", top, place)
+			remove = fmt.Sprintf("git -C %s rm -r --cached -- %s", shell.Word(top),
+				shell.Word(place))
 		}
 		notes = append(notes, fmt.Sprintf("git tracks %s, which holds secrets, whatever %s says; "+
 			"run: %s, and take it out of the history", s.Name, ignoreFile, remove))
