@@ -151,10 +151,12 @@ func TestImports(t *testing.T) {
 			"kiln/pki/request",
 			"kiln/render",
 			"kiln/render/config",
+			"kiln/render/document",
 			"kiln/render/folder",
 			"kiln/render/joined",
 			"kiln/render/plan",
 			"kiln/render/plural",
+			"kiln/render/rotation",
 		},
 		"kiln/cmd/kiln/compare": {
 			"kiln/cmd/kiln/apiserver",

@@ -142,6 +142,9 @@ func (f *renderFlags) run(cmd *cobra.Command) error {
 	if err := bundle.CheckNewest(stored, b.Path, &b.Public); err != nil {
 		return err
 	}
+	if err := bundle.CheckDocuments(f.Out, b.Path, &b.Public); err != nil {
+		return err
+	}
 	if f.Restore != "" {
 		b.Renew(f.Restore, time.Duration(cluster.Spec.Boot.FormationWindow))
 		message.Notes(cmd.ErrOrStderr(), b.LostKeys(f.Restore))

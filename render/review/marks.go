@@ -68,7 +68,7 @@ func OpenMachines(
 	inv *document.Inventory, open func(name string) ([]byte, error),
 	use func(i int, u *Unpacked) error,
 ) error {
-	rotations, err := rotationsOf(inv)
+	rotations, err := rotation.Parse(inv.Facts)
 	if err != nil {
 		return err
 	}
@@ -136,25 +136,6 @@ type marker struct {
 	clusterMarks map[string]bool // of the secrets of all machines
 	rotations    map[string]*pki.Rotation
 	objects      map[string]string
-}
-
-// rotationsOf returns the states of the roots that were rotated, by the names of the roots. It
-// fails if the inventory has a state that kiln does not write.
-func rotationsOf(inv *document.Inventory) (map[string]*pki.Rotation, error) {
-	rotations := map[string]*pki.Rotation{}
-	for _, fact := range inv.Facts {
-		root, ok := strings.CutPrefix(fact.Name, rotation.FactPrefix)
-		if !ok {
-			continue
-		}
-		r, err := pki.ParseRotation(fact.Value)
-		if err != nil {
-			return nil, fmt.Errorf("%s%s: %w: this is no inventory of kiln's",
-				rotation.FactPrefix, root, err)
-		}
-		rotations[root] = &r
-	}
-	return rotations, nil
 }
 
 // rootMark returns the mark of the i-th certificate or public key in a file of a root's: the one

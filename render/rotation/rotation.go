@@ -4,6 +4,7 @@
 package rotation
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -33,6 +34,24 @@ func Facts(p *pki.Public) (facts []plan.Fact) {
 		facts = append(facts, plan.Fact{Name: ExternalFact, Value: external})
 	}
 	return facts
+}
+
+// Parse returns the states of the roots that were rotated, as Facts has them, by the names of the
+// roots. It fails if there is a state that kiln does not write.
+func Parse(facts []plan.Fact) (map[string]*pki.Rotation, error) {
+	rotations := map[string]*pki.Rotation{}
+	for _, fact := range facts {
+		root, ok := strings.CutPrefix(fact.Name, FactPrefix)
+		if !ok {
+			continue
+		}
+		r, err := pki.ParseRotation(fact.Value)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w: this is no inventory of kiln's", fact.Name, err)
+		}
+		rotations[root] = &r
+	}
+	return rotations, nil
 }
 
 // Externals returns the value of that fact; empty if the bundle has all keys.

@@ -2,12 +2,19 @@ package bundle
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
 
 	"kiln/cmd/kiln/paths"
 	"kiln/pki"
 	"kiln/render"
+	"kiln/render/document"
+	"kiln/render/rotation"
 )
 
 // CheckNewest returns an error if half, of the bundle in the file path, is older than the public
@@ -37,6 +44,48 @@ func CheckNewest(stored, path string, half *pki.Public) error {
 	}
 	return fmt.Errorf("%s: the bundle is older than %s: %s; restore the newer copy of the bundle",
 		path, stored, why)
+}
+
+// CheckDocuments returns an error if half, of the bundle in the file path, is older than the
+// documents in the folder out: a rotation has gone on there, or a secret was rotated. It says
+// nothing of a folder without documents of this cluster.
+func CheckDocuments(out, path string, half *pki.Public) error {
+	inv, err := render.ReadInventory(out)
+	if err != nil || inv == nil || inv.Cluster != half.Cluster {
+		return nil // who writes the folder says what is wrong with it
+	}
+	rotations, err := rotation.Parse(inv.Facts)
+	if err != nil {
+		return fmt.Errorf("%s: %w", filepath.Join(out, render.InventoryFile), err)
+	}
+	there := &pki.Public{Cluster: inv.Cluster, Rotations: map[pki.Root]*pki.Rotation{}}
+	for root, r := range rotations {
+		there.Rotations[pki.Root(root)] = r
+	}
+	why := cmp.Or(half.Diverged(there), half.Older(there), olderMark(inv, half))
+	if why == "" {
+		return nil
+	}
+	return fmt.Errorf("%s: the bundle is older than the documents in %s: %s; restore the newer "+
+		"copy of the bundle. Only if no machine has these documents, name another folder with "+
+		"--out", path, out, why)
+}
+
+// olderMark returns which secret of a document has a higher generation than half; empty if none
+// has. The keys of roots do not count: a rotation has two of them.
+func olderMark(inv *document.Inventory, half *pki.Public) string {
+	for i := range inv.Documents {
+		for _, mark := range inv.Documents[i].Secrets {
+			name, number, _ := strings.Cut(mark, " g")
+			there, err := strconv.Atoi(number)
+			if err == nil && !slices.Contains(pki.Roots(), pki.Root(name)) &&
+				half.Generation(name) < there {
+				return fmt.Sprintf("%s is %d here and %d there, and old keys would come back", name,
+					half.Generation(name), there)
+			}
+		}
+	}
+	return ""
 }
 
 // CheckReplaces is CheckNewest for half that takes the place of the file stored. A file that is no
