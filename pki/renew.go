@@ -71,11 +71,22 @@ func (p *Public) mayRenew(now time.Time, machines []string) error {
 			last, what = at, "the certificates of "+name
 		}
 	}
-	if now.Before(last) {
-		return fmt.Errorf("this computer's clock says %s, and %s date from %s, which is later: "+
-			"set the clock, or restore the bundle from a copy", stamp(now), what, stamp(last))
+	return checkClock(now, last, what+" date")
+}
+
+// CheckClock returns an error if now is before the bundle was made: what would be counted from now
+// could not be right.
+func (p *Public) CheckClock(now time.Time) error {
+	return checkClock(now, p.Issued, "the bundle dates")
+}
+
+// checkClock returns an error if now is before something began: what says it, with its verb.
+func checkClock(now, since time.Time, what string) error {
+	if !now.Before(since) {
+		return nil
 	}
-	return nil
+	return fmt.Errorf("this computer's clock says %s, and %s from %s, which is later: set the "+
+		"clock, or restore the bundle from a copy", stamp(now), what, stamp(since))
 }
 
 // AuthoritiesEnd returns when the first of the CAs that sign ends.

@@ -67,10 +67,9 @@ func (p *Public) RenewTokens(now time.Time, revoke bool, pools ...*plan.Machine)
 		generations[name] = g
 	}
 	for _, m := range pools {
-		if start := p.TokenStart(m.Name); now.Before(start) {
-			return fmt.Errorf("this computer's clock says %s, and the token of pool %s dates from "+
-				"%s, which is later: set the clock, or restore the bundle from a copy",
-				stamp(now), m.Name, stamp(start))
+		err := checkClock(now, p.TokenStart(m.Name), "the token of pool "+m.Name+" dates")
+		if err != nil {
+			return err
 		}
 		next := TokenRenewal{Renewed: now}
 		if end := p.TokenEnd(m); !revoke && now.Before(end) {

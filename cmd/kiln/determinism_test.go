@@ -127,6 +127,29 @@ func TestDeterminismOverTime(t *testing.T) {
 		"kiln secrets renew, render again")
 }
 
+// TestClockBehind: nothing is counted from a clock that is behind. A deadline before the bundle was
+// made would leave a bundle that no verb reads.
+func TestClockBehind(t *testing.T) {
+	c := single(t)
+	before := read(t, c.secrets)
+	synctest.Test(t, func(t *testing.T) {
+		for _, args := range [][]string{
+			{"secrets", "extend"},
+			{"secrets", "extend", "--install-only"},
+			{"render", "--config", filepath.Join(c.dir, "cluster.yaml"),
+				"--out", filepath.Join(c.dir, "nodes"), "--restore", "cp-1:/mnt/etcd.db"},
+		} {
+			var b bytes.Buffer
+			code := run(append(args, "--secrets", c.secrets), nil, io.Discard, &b, false)
+			messages := b.String()
+			require.Equal(t, exitWrong, code, messages)
+			require.Contains(t, messages, "kiln: this computer's clock says 2000-01-01T00:00:00Z, "+
+				"and the bundle dates from 2026-01-01T00:00:00Z, which is later: set the clock")
+			require.Equal(t, before, read(t, c.secrets))
+		}
+	})
+}
+
 // TestRenewal: documents that have ended are not written. kiln secrets renew renews them, and kiln
 // plan says that the machines have to be replaced. In the last year of the CAs a renewal gives what
 // is left, and after it nothing.

@@ -146,6 +146,9 @@ func (f *renderFlags) run(cmd *cobra.Command) error {
 		return err
 	}
 	if f.Restore != "" {
+		if err := b.CheckClock(f.now); err != nil {
+			return err
+		}
 		b.Renew(f.Restore, time.Duration(cluster.Spec.Boot.FormationWindow))
 		message.Notes(cmd.ErrOrStderr(), b.LostKeys(f.Restore))
 	}

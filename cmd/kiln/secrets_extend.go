@@ -89,7 +89,11 @@ func (f *extendFlags) run(cmd *cobra.Command) error {
 	if err := b.CheckForms(); err != nil && !f.installOnly {
 		return err
 	}
-	deadline := time.Now().UTC().Truncate(time.Second).Add(f.window)
+	now := time.Now().UTC().Truncate(time.Second)
+	if err := b.CheckClock(now); err != nil {
+		return err
+	}
+	deadline := now.Add(f.window)
 	if end := b.Authority(pki.CA).Certificate.NotAfter; deadline.After(end) {
 		return fmt.Errorf("--window %s: reaches beyond the end of the cluster's CA (%s)",
 			f.window, end.Format(time.DateOnly))

@@ -167,9 +167,18 @@ func (f *File) Create() error {
 
 // Replace writes the bundle over the file that it was read from, and encrypts it again if it was
 // encrypted: to the recipients that the bundle names, or with its passphrase. Only Encrypt changes
-// them. Replace fails if the file has changed since. The old version stays whole until the new one
+// them. Replace fails if the file has changed since, and if the new one could not be read again: it
+// is too large, or its dates contradict each other. The old version stays whole until the new one
 // is on disk. If the path is a link, the link stays and its target is replaced.
 func (f *File) Replace() error {
+	text, err := f.Marshal()
+	if err == nil {
+		_, err = pki.Load(text)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: the changed bundle could not be read again, so it was not "+
+			"written: %w", f.Path, err)
+	}
 	data, err := f.content()
 	if err != nil {
 		return err
@@ -182,21 +191,6 @@ func (f *File) Replace() error {
 		f.sum = sha256.Sum256(data)
 	}
 	return err
-}
-
-// ReplaceReadable is Replace for changes that may leave a bundle which could not be read again: one
-// that is too large, or a date after the end of the CA that signs from now on. Then it writes
-// nothing.
-func (f *File) ReplaceReadable() error {
-	text, err := f.Marshal()
-	if err == nil {
-		_, err = pki.Load(text)
-	}
-	if err != nil {
-		return fmt.Errorf("%s: the changed bundle could not be read again, so it was not "+
-			"written: %w", f.Path, err)
-	}
-	return f.Replace()
 }
 
 // Save writes the bundle to its file if it is new or renewed. Otherwise it removes what an

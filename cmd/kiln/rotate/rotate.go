@@ -166,7 +166,7 @@ func (f *flags) run(cmd *cobra.Command) error {
 	if err := f.change(b.Bundle, p, time.Now(), lifetime); err != nil {
 		return err
 	}
-	if err := b.ReplaceReadable(); err != nil {
+	if err := b.Replace(); err != nil {
 		return err
 	}
 	return f.printChanged(cmd, p, b)

@@ -114,7 +114,7 @@ func (f *addFlags) run(cmd *cobra.Command, paths []string) error {
 	report := t.store()
 	report.Bundle = b.Path
 	if len(report.Added)+len(report.Removed) > 0 {
-		if err := b.ReplaceReadable(); err != nil {
+		if err := b.Replace(); err != nil {
 			return err
 		}
 	}
