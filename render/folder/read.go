@@ -48,10 +48,12 @@ func ReadInside(root *os.Root, dir, name string, limit int64) ([]byte, error) {
 
 // ReadNoLink is Read, but a link at path is refused instead of followed.
 func ReadNoLink(path string, limit int64) ([]byte, error) {
-	open := func(path string, flag int, mode fs.FileMode) (*os.File, error) {
-		return os.OpenFile(path, flag|nofollow, mode) // a link may have taken its place since Lstat
-	}
-	return readRegular(path, limit, os.Lstat, open, path)
+	return readRegular(path, limit, os.Lstat, openNoLink, path)
+}
+
+// openNoLink opens a file, but no link: one may have taken the place of a file since Lstat.
+func openNoLink(path string, flag int, mode fs.FileMode) (*os.File, error) {
+	return os.OpenFile(path, flag|nofollow, mode)
 }
 
 // OpenInside opens a regular file below the folder dir for reading. It follows links below dir, but

@@ -17,24 +17,38 @@ var errBusy = errors.New("another kiln is writing there; wait until it has ended
 // a time, each under a temporary name of its own; the last one wins. The caller must know that the
 // file is its own: Write is for a file that may be a person's.
 func Replace(path string, data []byte, mode fs.FileMode) error {
+	file, err := replace(path, data, mode, func(*place) error { return nil })
+	if file != nil {
+		_ = file.Close()
+	}
+	return err
+}
+
+// replace is Replace, if may allows it when all is written. It returns the new file, open and
+// locked, if it has taken its place.
+func replace(
+	path string, data []byte, mode fs.FileMode, may func(*place) error,
+) (*os.File, error) {
 	root, err := os.OpenRoot(filepath.Dir(path))
 	if err != nil {
-		return err
+		return nil, err
 	}
 	p := &place{path: path, root: root, base: filepath.Base(path)}
 	defer p.close()
 	file, err := p.beginFree(mode)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if err := p.fill(file, data, mode); err != nil {
-		return err
+		return nil, err
 	}
-	defer func() { _ = file.Close() }()
-	if err := p.root.Rename(p.temp, p.base); err != nil {
-		return errors.Join(err, p.root.Remove(p.temp))
+	if err = may(p); err == nil {
+		err = p.root.Rename(p.temp, p.base)
 	}
-	return p.sync()
+	if err != nil {
+		return nil, errors.Join(err, file.Close(), p.root.Remove(p.temp))
+	}
+	return file, p.sync()
 }
 
 // beginFree is begin under the first free numbered name.

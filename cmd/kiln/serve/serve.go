@@ -125,6 +125,7 @@ func (s *Server) Begin(log io.Writer) error {
 // the state cannot be written. Transfers that are open at the end have some seconds left. It may be
 // called once, after Begin.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
+	defer s.state.close()
 	s.until = time.Now().Add(s.window)
 	h := s.httpServer()
 	s.audit.write(&record{

@@ -40,6 +40,7 @@ type state struct {
 	board   *announce.Board // what the machines announced
 
 	disk    sync.Mutex
+	file    *folder.Owned
 	written int // the version on disk
 }
 
@@ -54,28 +55,47 @@ type stateFile struct {
 }
 
 // openState reads the state in the file path. If there is none, it returns an empty state. A pool
-// may have poolLimit machines that announce. It fails if path is a link or not a regular file, or
-// if it holds something else or another cluster's state.
+// may have poolLimit machines that announce. It fails if another server has the file, if path is a
+// link or not a regular file, or if it holds something else or another cluster's state.
 func openState(path, cluster string, poolLimit int) (*state, error) {
-	s := &state{path: path, cluster: cluster, board: announce.New(cluster, poolLimit, nil)}
-	data, err := folder.ReadNoLink(path, maxState)
+	s := &state{path: path, cluster: cluster}
+	var err error
+	if s.file, err = folder.Own(path); err == nil {
+		err = s.read(poolLimit)
+	}
+	if err != nil {
+		s.close()
+		return nil, fmt.Errorf("%w; name another file with --state", err)
+	}
+	return s, nil
+}
+
+// read reads the state from its file, if there is one.
+func (s *state) read(poolLimit int) error {
+	s.board = announce.New(s.cluster, poolLimit, nil)
+	data, err := folder.ReadNoLink(s.path, maxState)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return s, nil
+		return nil
 	case err != nil:
-		return nil, fmt.Errorf("%w; name another file with --state", err)
+		return err
 	}
 	var f stateFile
 	if json.Unmarshal(data, &f) != nil || f.APIVersion != stateVersion || f.Kind != stateKind {
-		return nil, fmt.Errorf("%s: not a state of kiln serve; name another file with --state",
-			path)
+		return fmt.Errorf("%s: not a state of kiln serve", s.path)
 	}
-	if f.Cluster != cluster {
-		return nil, fmt.Errorf("%s: remembers the documents of another cluster (%s); "+
-			"name another file with --state", path, f.Cluster)
+	if f.Cluster != s.cluster {
+		return fmt.Errorf("%s: remembers the documents of another cluster (%s)", s.path, f.Cluster)
 	}
-	s.fetches, s.board = f.Fetches, announce.New(cluster, poolLimit, f.Announced)
-	return s, nil
+	s.fetches, s.board = f.Fetches, announce.New(s.cluster, poolLimit, f.Announced)
+	return nil
+}
+
+// close lets another server have the file.
+func (s *state) close() {
+	if s.file != nil {
+		_ = s.file.Close()
+	}
 }
 
 // forget removes the fetches of some machines and pools and what they announced, and writes the
@@ -176,7 +196,7 @@ func (s *state) save() error {
 		return err
 	}
 	data = append(data, '\n')
-	if err := folder.Replace(s.path, data, 0o600); err != nil {
+	if err := s.file.Replace(data, 0o600); err != nil {
 		return fmt.Errorf("%s: the state cannot be kept: %w", s.path, err)
 	}
 	s.written = version

@@ -6,6 +6,8 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -13,6 +15,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"kiln/cmd/kiln/serve"
 	"kiln/render"
 )
 
@@ -67,13 +70,23 @@ func TestKilled(t *testing.T) {
 	require.NoError(t, err)
 	_, err = io.ReadFull(conn, make([]byte, 1000))
 	require.NoError(t, err)
-	// The first server hangs in its transfer, as one that was stopped and not killed would.
-	second := start(t, dir, nil)
+	// The first server hangs in its transfer. While it lives, no other one may have its state; what
+	// it would leave is on disk.
+	state := filepath.Join(dir, "served.json")
+	_, err = serve.New([]string{dir}, serve.Options{State: state, Window: time.Hour})
+	require.EqualError(t, err, state+": another kiln is writing there; wait until it has ended, "+
+		"and try again; name another file with --state")
+	left, err := os.ReadFile(state)
+	require.NoError(t, err)
+	copied := filepath.Join(t.TempDir(), "served.json")
+	require.NoError(t, os.WriteFile(copied, left, 0o600))
+	second := start(t, dir, func(o *serve.Options) { o.State = copied })
 	second.requireGiven(t, "/big/config.ign", document)
 	require.NoError(t, conn.Close())
 	require.NoError(t, first.stop())
 	require.NoError(t, second.stop())
-	require.Empty(t, start(t, dir, nil).Left())
+	next := start(t, dir, func(o *serve.Options) { o.State = copied })
+	require.Empty(t, next.Left())
 }
 
 // TestLeaving: a transfer that is open when the server has to end is finished, and counts. No new
