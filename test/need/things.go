@@ -112,7 +112,7 @@ var Things = []Thing{
 	},
 	{
 		Name: "git", Gap: "kiln asks no git",
-		Tests: []string{"TestGitFetchesNothing", "TestIsolate", "TestScripts"},
+		Tests: []string{"TestCoversForGit", "TestGitFetchesNothing", "TestIsolate", "TestScripts"},
 		look:  program("git"),
 	},
 	{

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"kiln/render/folder"
@@ -37,7 +38,7 @@ func pattern(place string, isFolder bool) string {
 }
 
 // isIgnored reports whether the .gitignore files from top down to a path cover the path itself or a
-// folder above it. It knows git's patterns except **. It does not read .git/info/exclude and
+// folder above it. Where it does not know, it says no. It does not read .git/info/exclude and
 // core.excludesFile: the first belongs to one checkout, the second to one person.
 func isIgnored(top, place string, isFolder bool) bool {
 	parts := strings.Split(place, "/")
@@ -72,33 +73,73 @@ func readIgnore(name string) ([]byte, error) {
 }
 
 // covers reports whether the rules of a .gitignore ignore a path below its folder. The last rule
-// that matches the path decides; without one, the answer is before.
+// that matches the path decides; without one, the answer is before. A rule that makes git track a
+// path counts if it may match: kiln adds a line of its own then, which comes last.
 func covers(rules []byte, place string, isFolder, before bool) bool {
-	for line := range strings.Lines(string(rules)) {
-		line = strings.TrimRight(line, "\r\n")
-		if bare := strings.TrimRight(line, " "); strings.HasSuffix(bare, `\`) && bare != line {
-			line = bare + " " // an escaped blank belongs to the name
-		} else {
-			line = bare
-		}
-		if line == "" || line[0] == '#' {
+	for line := range bytes.Lines(bytes.TrimPrefix(rules, []byte("\ufeff"))) {
+		line = bytes.TrimSuffix(bytes.TrimSuffix(line, []byte("\n")), []byte("\r"))
+		line, _, _ = bytes.Cut(line, []byte{0}) // as git does
+		rule, tracks := strings.CutPrefix(withoutBlanks(string(line)), "!")
+		if rule == "" || rule[0] == '#' && !tracks {
 			continue
 		}
-		line = strings.ReplaceAll(line, "[!", "[^") // path.Match writes it so
-		line, tracks := strings.CutPrefix(line, "!")
-		line, folders := strings.CutSuffix(line, "/")
+		rule, folders := strings.CutSuffix(rule, "/")
 		if folders && !isFolder {
 			continue
 		}
-		name := place
-		if !strings.Contains(line, "/") {
-			name = path.Base(place)
-		}
-		if ok, err := path.Match(strings.TrimPrefix(line, "/"), name); err == nil && ok {
-			before = !tracks
+		switch {
+		case tracks && mayMatch(rule, place):
+			before = false
+		case !tracks && matches(rule, place):
+			before = true
 		}
 	}
 	return before
+}
+
+// withoutBlanks returns a line without the blanks at its end. An escaped blank belongs to the name.
+func withoutBlanks(line string) string {
+	bare := strings.TrimRight(line, " ")
+	if strings.HasSuffix(bare, `\`) && bare != line {
+		return bare + " "
+	}
+	return bare
+}
+
+// matches reports whether a rule matches a path, as far as kiln knows the patterns of git.
+func matches(rule, place string) bool {
+	rule = strings.ReplaceAll(rule, "[!", "[^") // path.Match writes it so
+	if !strings.Contains(rule, "/") {
+		place = path.Base(place)
+	}
+	ok, err := path.Match(strings.TrimPrefix(rule, "/"), place)
+	return err == nil && ok
+}
+
+// mayMatch reports whether git may match a path by a rule: kiln does not know all of its patterns,
+// and in some work trees git takes upper case for lower case.
+func mayMatch(rule, place string) bool {
+	return strings.Contains(rule, "**") || strings.ContainsAny(rule, `[\`) ||
+		matches(strings.ToLower(rule), strings.ToLower(place))
+}
+
+// missing returns the lines that are not in a .gitignore already, after the last rule that makes
+// git track something.
+func missing(name string, lines []string) (out []string) {
+	rules, _ := readIgnore(name) // addLines says what is wrong with it
+	there := strings.Split(string(rules), "\n")
+	for i := range slices.Backward(there) {
+		if strings.HasPrefix(there[i], "!") {
+			there = there[i:]
+			break
+		}
+	}
+	for _, line := range lines {
+		if !slices.Contains(there, line) {
+			out = append(out, line)
+		}
+	}
+	return out
 }
 
 // addLines adds lines to the end of a .gitignore, or makes the file.

@@ -86,8 +86,13 @@ type rules struct {
 
 // ignore adds lines to a .gitignore and returns the note about it.
 func ignore(name string, lines []string) string {
-	err := addLines(name, lines)
-	shown := enumerate(lines)
+	left := missing(name, lines)
+	if len(left) == 0 {
+		return fmt.Sprintf("%s has %s, and a %[3]s below it may make git track the secrets; look "+
+			"with git check-ignore -v, and add the lines there", name, enumerate(lines), ignoreFile)
+	}
+	err := addLines(name, left)
+	shown := enumerate(left)
 	if err != nil {
 		return fmt.Sprintf("%s; add %s yourself, which hold secrets", err, shown)
 	}
