@@ -27,6 +27,9 @@ const withheld = "(value withheld)"
 // noteGenerator notes a generator of Secrets, and the values that it is given.
 func (p place) noteGenerator(field string, g *types.SecretArgs) {
 	p.generators = append(p.generators, generator{p.name, field, g.Name})
+	for _, name := range sourcesOf(&g.GeneratorArgs) {
+		p.secretSources[p.inside(name)] = true
+	}
 	pairs := slices.Clone(g.LiteralSources)
 	for i, pair := range pairs {
 		if !strings.Contains(pair, "=") {

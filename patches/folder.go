@@ -149,6 +149,11 @@ type reader struct {
 	resources  []string                // the files with objects
 	generators []generator             // of Secrets
 	secrets    []string                // values of Secrets, which no message may quote
+	// secretSources are the files of which Secrets are made, and sources those of ConfigMaps.
+	secretSources map[string]bool
+	sources       []source
+
+	asked, mentions bool // whether any file mentions a Secret
 }
 
 // generator is an entry of secretGenerator.
@@ -160,7 +165,7 @@ type generator struct{ file, field, name string }
 func read(root string, files map[string][]byte, withhold func(string) bool) *reader {
 	r := &reader{
 		files: map[string][]byte{}, reached: map[string][]byte{}, read: map[string]bool{},
-		withhold: withhold, parts: map[string]parts{},
+		withhold: withhold, parts: map[string]parts{}, secretSources: map[string]bool{},
 	}
 	root = path.Clean(root)
 	r.root = root
@@ -170,6 +175,7 @@ func read(root string, files map[string][]byte, withhold func(string) bool) *rea
 		}
 	}
 	r.folder(root)
+	r.checkSources()
 	if len(r.found) == 0 && r.size(root) > MaxObjects {
 		r.problem(root, "", "kustomize would make more than %d objects; "+
 			"apply some of them with kubectl, once the cluster runs", MaxObjects)

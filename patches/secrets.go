@@ -2,7 +2,7 @@ package patches
 
 import (
 	"fmt"
-	"regexp"
+	"slices"
 	"strings"
 
 	"sigs.k8s.io/kustomize/api/hasher"
@@ -34,17 +34,15 @@ var shownPaths = map[string]bool{
 const keepValues = "a value of a Secret must not leave it, because everybody can read the rest " +
 	"in reviews and reports; let the program read the Secret itself, such as with secretKeyRef"
 
-// secretWord matches a document or a generator that makes a Secret.
-var secretWord = regexp.MustCompile(`(?i)kind["']?\s*:\s*["']?Secret\b|secretGenerator`)
-
 // hasSecrets reports whether any file of the add-on may bring a Secret.
 func (r *reader) hasSecrets() bool {
-	for _, data := range r.files {
-		if secretWord.Match(data) {
-			return true
+	if !r.asked {
+		r.asked = true
+		for _, data := range r.files {
+			r.mentions = r.mentions || Mentions(data).any()
 		}
 	}
-	return false
+	return r.mentions
 }
 
 // mayBeSecret reports whether a selector by kind may select a Secret. One without a kind selects
@@ -86,11 +84,47 @@ func (p place) checkSecrets(k *types.Kustomization) {
 	for i := range k.SecretGenerator {
 		p.noteGenerator(fmt.Sprintf("secretGenerator[%d]", i), &k.SecretGenerator[i])
 	}
+	for i := range k.ConfigMapGenerator {
+		p.noteSources(fmt.Sprintf("configMapGenerator[%d]", i), &k.ConfigMapGenerator[i])
+	}
 	for i := range k.Patches {
 		p.checkPatch(fmt.Sprintf("patches[%d]", i), &k.Patches[i])
 	}
 	for i := range operations {
 		p.checkPatch(fmt.Sprintf("patchesJson6902[%d]", i), &operations[i])
+	}
+}
+
+// source is a file of which a configMapGenerator makes a ConfigMap.
+type source struct{ file, field, of string }
+
+// noteSources notes the files of a generator of ConfigMaps.
+func (p place) noteSources(field string, g *types.ConfigMapArgs) {
+	for _, name := range sourcesOf(&g.GeneratorArgs) {
+		p.sources = append(p.sources, source{p.name, field, p.inside(name)})
+	}
+}
+
+// sourcesOf returns the files that a generator reads, as it names them.
+func sourcesOf(g *types.GeneratorArgs) (names []string) {
+	names = append(slices.Clone(g.EnvSources), g.EnvSource)
+	for _, name := range g.FileSources {
+		if _, file, ok := strings.Cut(name, "="); ok {
+			name = file
+		}
+		names = append(names, name)
+	}
+	return slices.DeleteFunc(names, func(name string) bool { return name == "" })
+}
+
+// checkSources notes each ConfigMap that is made of a file with values of a Secret: one that a
+// secretGenerator reads, or one that has a Secret itself.
+func (r *reader) checkSources() {
+	for _, s := range r.sources {
+		if r.secretSources[s.of] || Mentions(r.files[s.of]).Kind {
+			r.problem(s.file, s.field, "%s has values of a Secret, and everybody can read a "+
+				"ConfigMap; give the Secret a file of its own", s.of)
+		}
 	}
 }
 
@@ -140,7 +174,7 @@ func (p place) checkPatch(field string, patch *types.Patch) {
 		text = p.files[name]
 	}
 	if patch.Options != nil && patch.Options.AllowKindChange &&
-		(p.targetsSecret(patch.Target) || patch.Target == nil && secretWord.Match(text)) {
+		(p.targetsSecret(patch.Target) || patch.Target == nil && Mentions(text).any()) {
 		p.problem(p.name, field+".options", "%s", keepKind)
 	}
 	var ops []operation

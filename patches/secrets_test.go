@@ -71,6 +71,16 @@ func TestSecretsStay(t *testing.T) {
 				"\"path\": \"/metadata/name\"}]'",
 			"a/kustomization.yaml:3:3: patches[0]: " + keepValues,
 		},
+		"one file for both": {
+			"configMapGenerator: [{name: g, envs: [./env]}]\n" +
+				"secretGenerator: [{name: h, files: [k=env], " +
+				"options: {disableNameSuffixHash: true}}]",
+			"a/kustomization.yaml:2:22: configMapGenerator[0]: a/env has values of a Secret",
+		},
+		"a Secret's own file": {
+			"configMapGenerator: [{name: g, files: [k=s.yaml]}]",
+			"configMapGenerator[0]: a/s.yaml has values of a Secret",
+		},
 		"hash": {
 			"secretGenerator:\n- name: g\n  literals: [p=hunter2]",
 			"a/kustomization.yaml:3:3: secretGenerator[0]: the name of the Secret g ends with a " +
@@ -217,4 +227,37 @@ func TestPatchesKeepSecret(t *testing.T) {
 	_, err = Apply([]byte(passwords), label, move)
 	require.ErrorContains(t, err, keepValues)
 	require.NotContains(t, err.Error(), "hunter2")
+}
+
+// TestMentions: YAML has many ways to write a word, and kustomize reads all of them. In an add-on
+// whose only Secret is written so, nothing is copied from any kind.
+func TestMentions(t *testing.T) {
+	t.Parallel()
+	const rest = "\napiVersion: v1\nmetadata: {name: s}\nstringData: {password: hunter2}\n"
+	for _, kind := range []string{
+		"kind: Secret", `kind: "\x53ecret"`, `"\u006bind": "Secre\U00000074"`, "kind: !!str Secret",
+		"kind: &a Secret", "a: &b Secret\nkind: *b", "kind: |-\n  Secret", "kind: # so\n  Secret",
+		"? kind\n: Secret", "kind: >-\n  Secret",
+	} {
+		require.Equal(t, Mention{Kind: true}, Mentions([]byte(kind+rest)), kind)
+		files := secretFiles("replacements: [{source: {name: s, fieldPath: stringData.password}, " +
+			"targets: [{select: {kind: ConfigMap}, fieldPaths: [data.x]}]}]")
+		files["a/s.yaml"] = []byte(kind + rest)
+		out, err := build("a", files)
+		require.ErrorContains(t, err, "names no kind, and the add-on has Secrets", kind)
+		require.NotContains(t, string(out), "hunter2")
+	}
+	for _, key := range []string{
+		"secretGenerator", `"secret\x47enerator"`, "SECRETGENERATOR", "? secretGenerator\n",
+	} {
+		require.Equal(t, Mention{Generator: true}, Mentions([]byte(key+": []\n")), key)
+	}
+	for _, text := range []string{
+		"", "\x00\xff", "kind: ConfigMap\ndata: {a: the Secret of it}\n", "kind: SecretStore\n",
+		"kind: ConfigMap\n---\nkind: [Secret]\n",
+	} {
+		require.Equal(t, Mention{}, Mentions([]byte(text)), text)
+	}
+	require.Equal(t, Mention{Kind: true}, Mentions([]byte("a: b\n---\nkind: 'Secret'\n")))
+	require.Equal(t, Mention{Kind: true}, Mentions([]byte("a: [\n---\nkind: Secret\n")), "no YAML")
 }

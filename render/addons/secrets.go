@@ -3,20 +3,14 @@ package addons
 import (
 	"maps"
 	"path"
-	"regexp"
 	"slices"
 
 	"sigs.k8s.io/yaml"
 
 	"kiln/manifests"
+	"kiln/patches"
 	"kiln/render/config"
 )
-
-// secretKind matches an object that may be a Secret.
-var secretKind = regexp.MustCompile(`(?i)kind["']?\s*:\s*["']?Secret\b`)
-
-// generator matches a kustomization that makes Secrets of literals or of files beside it.
-var generator = regexp.MustCompile(`(?m)^\s*["']?secretGenerator\b`)
 
 // SecretFiles returns the paths of the add-ons' files in which a Secret has values, relative to the
 // folder of the configuration. The path of a folder with a secretGenerator stands for all of its
@@ -28,10 +22,10 @@ func SecretFiles(c *config.Cluster) (names []string) {
 			files = map[string][]byte{path.Clean(a.Path): c.Text(a.Path)}
 		}
 		for _, name := range slices.Sorted(maps.Keys(files)) {
-			switch {
-			case generator.Match(files[name]):
+			switch mention := patches.Mentions(files[name]); {
+			case mention.Generator:
 				names = append(names, path.Dir(name)+"/")
-			case hasValues(files[name]):
+			case mention.Kind && hasValues(files[name]):
 				names = append(names, name)
 			}
 		}
@@ -41,9 +35,6 @@ func SecretFiles(c *config.Cluster) (names []string) {
 
 // hasValues reports whether a stream has a Secret with values.
 func hasValues(stream []byte) bool {
-	if !secretKind.Match(stream) {
-		return false
-	}
 	return slices.ContainsFunc(manifests.Split(stream), func(doc []byte) bool {
 		var o struct {
 			Kind             string
