@@ -16,7 +16,6 @@ import (
 // Bounds of announcements.
 const (
 	hearTime  = 10 * time.Second // for a client to send one
-	hearing   = 512              // announcements that are read at the same time
 	sentBurst = 8                // lines in a row about refused ones
 )
 
@@ -57,14 +56,13 @@ func (s *Server) hear(w http.ResponseWriter, r *http.Request, it *item) {
 		refuse(w, rec, rec.Reason)
 		return
 	}
-	select {
-	case s.ears <- struct{}{}:
-		defer func() { <-s.ears }()
-	default:
+	from := network(peer(r.RemoteAddr))
+	if !s.ears.take(from) {
 		later(w, rec, "too many machines announce at once")
 		s.doubt(it, rec, &announce.Refusal{Reason: rec.Reason})
 		return
 	}
+	defer s.ears.leave(from)
 	// If the deadline cannot be set, the server's own holds.
 	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(hearTime))
 	sent, err := io.ReadAll(io.LimitReader(r.Body, announce.MaxSent+1))

@@ -67,7 +67,7 @@ type Server struct {
 
 	board      *announce.Board // what the machines announced
 	onAnnounce func(announce.Row)
-	ears       chan struct{} // has a value for each announcement that is read
+	ears       ears
 
 	audit *audit // set by Begin
 
@@ -107,7 +107,7 @@ func New(dirs []string, o Options) (*Server, error) {
 	return &Server{
 		catalogue: c, state: st, again: o.Again, peers: o.Peers, limit: o.PoolLimit,
 		window: o.Window, life: max(o.Window, o.Life), alarms: alarms{warn: o.Warn},
-		board: st.board, onAnnounce: o.Announced, ears: make(chan struct{}, hearing),
+		board: st.board, onAnnounce: o.Announced,
 		stopping: make(chan struct{}), broken: make(chan error, 1),
 		turns: map[string]*turn{}, pools: map[string]int{},
 	}, nil
