@@ -123,6 +123,7 @@ func TestImports(t *testing.T) {
 		"kiln/cmd/kiln/apiserver": {
 			"kiln/manifests",
 			"kiln/render/running",
+			"kiln/render/terminal",
 		},
 		"kiln/cmd/kiln/atrest": {
 			"kiln/cmd/kiln/isolate",
@@ -768,6 +769,7 @@ func TestImports(t *testing.T) {
 			"kiln/pki",
 			"kiln/render/change",
 			"kiln/render/node",
+			"kiln/render/terminal",
 		},
 		"kiln/render/secret": {
 			"kiln/manifests",

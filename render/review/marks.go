@@ -28,7 +28,7 @@ import (
 // name its secrets: the inventory names them, and the table of secrets has the path of each. Two
 // facts are in no document: the generation of a CA whose key is on no machine, and the operator's
 // kubeconfig. FromDocuments fails if a file cannot be opened or read, if a body is not its
-// document's, and for a name that no machine can have.
+// document's, and for a name or a version that no machine can have.
 func FromDocuments(
 	inv *document.Inventory, open func(name string) ([]byte, error),
 ) (*change.Cluster, error) {
@@ -40,6 +40,10 @@ func FromDocuments(
 		if !machineName.MatchString(e.Node) {
 			return nil, fmt.Errorf("%q is no name of a machine: this is no inventory of kiln's",
 				e.Node)
+		}
+		if e.Kubelet != "" && !version.MatchString(e.Kubelet) {
+			return nil, fmt.Errorf("%s: %q is no version of a kubelet: this is no inventory of "+
+				"kiln's", e.Node, e.Kubelet)
 		}
 		t.addMachine(shown.Machine(&change.Machine{
 			Pool: e.Pool, Name: e.Node, Role: e.Role,

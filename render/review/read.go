@@ -123,7 +123,7 @@ func readIndex(index []byte) (c *change.Cluster, rest []string, err error) {
 			name, value, _ := strings.Cut(strings.TrimPrefix(line, "cluster "), ": ")
 			c.Properties = append(c.Properties, change.Property{Name: name, Value: value})
 		case len(words) > 6 && (words[0] == "node" || words[0] == "pool"):
-			// kiln prints the names in commands that people paste into a shell.
+			// kiln prints names and versions in commands that people paste into a shell.
 			if !machineName.MatchString(words[1]) {
 				return nil, nil, fmt.Errorf("%s: line %d: %q is no name of a machine: "+
 					"this is no review twin", IndexFile, i+1, words[1])
@@ -143,6 +143,10 @@ func readIndex(index []byte) (c *change.Cluster, rest []string, err error) {
 				m.Properties = append(m.Properties,
 					change.Property{Name: words[j], Value: words[j+1]})
 			}
+			if k := m.Properties.Value("kubelet"); k != "" && !version.MatchString(k) {
+				return nil, nil, fmt.Errorf("%s: line %d: %q is no version of a kubelet: "+
+					"this is no review twin", IndexFile, i+1, k)
+			}
 			c.Machines = append(c.Machines, m)
 		default:
 			rest = append(rest, line)
@@ -153,6 +157,9 @@ func readIndex(index []byte) (c *change.Cluster, rest []string, err error) {
 
 // machineName matches the names that a Node or a pool can have.
 var machineName = regexp.MustCompile(`^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$`)
+
+// version matches the versions that a kubelet can have.
+var version = regexp.MustCompile(`^v[0-9]+\.[0-9]+\.[0-9]+([.+-][0-9A-Za-z.+-]*)?$`)
 
 // reader reads the folders of a twin, each once.
 type reader struct {

@@ -53,6 +53,7 @@ func TestRead(t *testing.T) {
 	motd := c.Machines[0].Entries.Find(change.Key{Kind: "file", ID: "/etc/motd"})
 	require.Equal(t, "hello\n", string(motd.Content))
 	shell := strings.ReplaceAll(files(nil)["INDEX"], "node a ", "node $(id) ")
+	kubelet := strings.ReplaceAll(files(nil)["INDEX"], "kubelet v1.36.3", "kubelet $(id)")
 	first, machine, _ := strings.Cut(files(nil)["INDEX"], "\n")
 	twice := first + "\n" + machine + machine
 	for name, row := range map[string]struct {
@@ -65,6 +66,9 @@ func TestRead(t *testing.T) {
 		},
 		"no machine's name": {
 			map[string]string{"INDEX": shell}, `"$(id)" is no name of a machine`,
+		},
+		"no kubelet's version": {
+			map[string]string{"INDEX": kubelet}, `"$(id)" is no version of a kubelet`,
 		},
 		"a machine twice": {
 			map[string]string{"INDEX": twice}, "INDEX: line 3: node a is there twice",
@@ -94,6 +98,9 @@ func TestFromDocumentsRefuses(t *testing.T) {
 	inv := &document.Inventory{Documents: []document.Entry{{Node: "$(id)"}}}
 	_, err := review.FromDocuments(inv, nil)
 	require.ErrorContains(t, err, `"$(id)" is no name of a machine`)
+	inv.Documents[0].Node, inv.Documents[0].Kubelet = "a", "$(id)"
+	_, err = review.FromDocuments(inv, nil)
+	require.ErrorContains(t, err, `"$(id)" is no version of a kubelet`)
 }
 
 // FuzzRead: no twin makes Read, Compare or a plan panic, and a twin that was read and written is

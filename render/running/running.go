@@ -17,6 +17,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"kiln/pki"
+	"kiln/render/terminal"
 )
 
 // Annotations that the hook writes to its Node (package templates, Annotations of the Node).
@@ -164,11 +165,23 @@ var nodeName = regexp.MustCompile(`^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$`)
 
 var digest = regexp.MustCompile(`^[0-9a-f]{64}$`)
 
+// maxSaid is how many characters are shown of what a machine says of itself.
+const maxSaid = 300
+
+// said returns what a machine says of itself as others may see it: a page, a terminal and a comment
+// on a pull request obey nothing in it.
+func said(text string) string {
+	if runes := []rune(text); len(runes) > maxSaid {
+		text = string(runes[:maxSaid]) + "…"
+	}
+	return terminal.Visible(strings.TrimSpace(text), "")
+}
+
 func newNode(n *object) Node {
 	about := &n.Metadata
 	out := Node{
-		Name: about.Name, Labels: about.Labels, Kubelet: n.Status.NodeInfo.KubeletVersion,
-		Hook:    strings.TrimSpace(about.Annotations[HookAnnotation]),
+		Name: about.Name, Labels: about.Labels, Kubelet: said(n.Status.NodeInfo.KubeletVersion),
+		Hook:    said(about.Annotations[HookAnnotation]),
 		Created: about.CreationTimestamp, Cordoned: n.Spec.Unschedulable,
 	}
 	twin, roots, _ := strings.Cut(about.Annotations[TwinAnnotation], " ")

@@ -81,3 +81,13 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+// TestSaid: what a machine says of itself commands no terminal and fills no page.
+func TestSaid(t *testing.T) {
+	t.Parallel()
+	long := "waiting \u202eEDOC\\n\\nkubectl delete node cp-1" + strings.Repeat("x", 9999)
+	r, err := running.Parse(strings.NewReader(node("a", "", long)))
+	require.NoError(t, err)
+	require.True(t, strings.HasPrefix(r.Nodes[0].Hook, `waiting \u202eEDOC\u000a\u000akubectl`))
+	require.Less(t, len(r.Nodes[0].Hook), 400)
+}

@@ -11,9 +11,12 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -22,6 +25,7 @@ import (
 
 	"kiln/manifests"
 	"kiln/render/running"
+	"kiln/render/terminal"
 )
 
 // timeout is how long one question may take.
@@ -116,12 +120,23 @@ func requireRegular(path string) error {
 	return nil
 }
 
-// checkNamed checks the files that a kubeconfig names. What is wrong with the kubeconfig itself is
-// said later.
+// checkNamed checks the files and addresses that a kubeconfig names: clientcmd's errors would quote
+// an address, with the password that may be in it. What else is wrong with the kubeconfig is said
+// later.
 func checkNamed(path string) error {
 	config, err := clientcmd.LoadFromFile(path)
 	if err != nil || clientcmd.ResolveLocalPaths(config) != nil {
 		return nil
+	}
+	for _, name := range slices.Sorted(maps.Keys(config.Clusters)) {
+		c := config.Clusters[name]
+		_, err := url.Parse(c.Server)
+		if _, withScheme := url.Parse("https://" + c.Server); err != nil && withScheme != nil {
+			return fmt.Errorf("cluster %q: server is no URL", name)
+		}
+		if _, err := url.Parse(c.ProxyURL); err != nil {
+			return fmt.Errorf("cluster %q: proxy-url is no URL", name)
+		}
 	}
 	var named []*string
 	for _, c := range config.Clusters {
@@ -178,7 +193,7 @@ type StatusError struct {
 func (e *StatusError) Error() string {
 	text := fmt.Sprintf("GET %s: HTTP %d", e.Path, e.Code)
 	if e.Message != "" {
-		text += ": " + e.Message
+		text += ": " + terminal.Visible(e.Message, "")
 	}
 	switch e.Code {
 	case http.StatusUnauthorized:

@@ -88,6 +88,34 @@ func TestSecrets(t *testing.T) {
 	require.Less(t, len(err.Error()), 1500)
 }
 
+// TestAddresses: an address that is none is not quoted: it may have a password. The API server's
+// message is one line, whatever is in it.
+func TestAddresses(t *testing.T) {
+	t.Parallel()
+	for want, path := range map[string]string{
+		`cluster "c": server is no URL`: kubeconfig(t,
+			"http://u:"+secret+"@127.0.0.1:1\x01/", "", ""),
+		`cluster "c": proxy-url is no URL`: kubeconfig(t, "https://127.0.0.1:1",
+			`proxy-url: "ht!tp://u:`+secret+`@127.0.0.1:2"`, ""),
+	} {
+		_, err := apiserver.New(path)
+		require.EqualError(t, err, "--kubeconfig "+path+": "+want)
+	}
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusInternalServerError)
+		_, _ = w.Write([]byte(`{"message":"x\n\nkiln: all is well\u202e"}`))
+	}))
+	t.Cleanup(s.Close)
+	c, err := apiserver.New(kubeconfig(t, s.URL, "", "token: "+secret))
+	require.NoError(t, err)
+	_, err = c.Nodes(t.Context())
+	require.EqualError(t, err,
+		`GET /api/v1/nodes: HTTP 500: x\u000a\u000akiln: all is well\u202e`)
+	hostless := kubeconfig(t, "127.0.0.1:6443", "", "token: "+secret)
+	_, err = apiserver.New(hostless)
+	require.NoError(t, err, "kubectl takes it, too")
+}
+
 // TestPlain: a server without settings for TLS is asked, such as kubectl proxy, and one whose CA
 // the system trusts.
 func TestPlain(t *testing.T) {
