@@ -112,8 +112,11 @@ var Things = []Thing{
 	},
 	{
 		Name: "git", Gap: "kiln asks no git",
-		Tests: []string{"TestCoversForGit", "TestGitFetchesNothing", "TestIsolate", "TestScripts"},
-		look:  program("git"),
+		Tests: []string{
+			"TestCoversForGit", "TestGitFetchesNothing", "TestIsolate", "TestRevisionBounds",
+			"TestScripts",
+		},
+		look: program("git"),
 	},
 	{
 		Name: "haproxy", Gap: "it does not read and run its configuration",

@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -50,4 +51,52 @@ git config core.sshCommand "touch $2; false"
 	_, err = cmd.Output()
 	require.Error(t, err)
 	require.FileExists(t, mark)
+}
+
+// TestRevisionBounds: what git packs into little is not read: a large file, many files of one
+// content, and a tree that names another one again and again.
+func TestRevisionBounds(t *testing.T) {
+	need.Program(t, "git")
+	dir := t.TempDir()
+	t.Chdir(dir)
+	script := `set -e
+export GIT_CONFIG_NOSYSTEM=1 GIT_CONFIG_GLOBAL=/dev/null
+git init -q -b trunk
+mkdir good large many
+echo text >good/INDEX
+truncate -s 65M large/INDEX
+truncate -s 33M many/a
+for name in b c d e f g h; do ln many/a "many/$name"; done
+git add .
+tree=$(git write-tree --prefix=good/)
+for level in 1 2 3 4 5 6 7; do
+	tree=$(for name in a b c d e f g h i j; do printf '040000 tree %s\t%s\n' "$tree" "$name"; done |
+		git mktree)
+done
+echo "$tree" >bomb
+git -c user.name=x -c user.email=x@example.com commit -qm x
+`
+	out, err := exec.Command("sh", "-c", script).CombinedOutput()
+	require.NoError(t, err, string(out))
+	bomb, err := os.ReadFile("bomb")
+	require.NoError(t, err)
+	files, err := Revision("HEAD:good")
+	require.NoError(t, err)
+	require.Equal(t, map[string][]byte{"INDEX": []byte("text\n")}, files)
+	for _, tree := range []string{"HEAD:large", "HEAD:many", strings.TrimSpace(string(bomb))} {
+		_, err := Revision(tree)
+		require.ErrorIs(t, err, errTooMuch)
+	}
+
+	// A tag that has a branch's name is no revision that anybody meant.
+	out, err = exec.Command("sh", "-c", "git tag main; git branch -f main; "+
+		"git config core.warnAmbiguousRefs false").CombinedOutput()
+	require.NoError(t, err, string(out))
+	_, err = Revision("main:good")
+	require.ErrorIs(t, err, errAmbiguous)
+	for _, tree := range []string{"refs/heads/main:good", "tags/main:good"} {
+		files, err := Revision(tree)
+		require.NoError(t, err)
+		require.Len(t, files, 1)
+	}
 }

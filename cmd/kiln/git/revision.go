@@ -1,21 +1,32 @@
 package git
 
 import (
-	"bufio"
 	"bytes"
+	"errors"
 	"fmt"
-	"io"
 	"strconv"
 	"strings"
 )
 
+// What of a revision is read at most: of one file, of all files, and of the list of their names.
+const (
+	maxFile = 64 << 20
+	maxAll  = 256 << 20
+	maxList = 64 << 20
+)
+
 // Revision returns the files of a tree by their paths in the tree. The tree is a revision and a
-// folder, REV:PATH, as git understands it. Revision fails if git knows no such tree.
+// folder, REV:PATH, as git understands it. Revision fails if git knows no such tree, and if it is
+// larger than a review twin can be.
 func Revision(tree string) (map[string][]byte, error) {
 	if strings.HasPrefix(tree, "-") {
 		return nil, fmt.Errorf("%s: no revision of git; write it like main:review", tree)
 	}
-	list, err := output(nil, "ls-tree", "-r", "-z", "--full-tree", tree)
+	list, err := output(nil, maxList, "-c", "core.warnAmbiguousRefs=true",
+		"ls-tree", "-r", "-z", "--full-tree", tree)
+	if errors.Is(err, errAmbiguous) || errors.Is(err, errTooMuch) {
+		return nil, fmt.Errorf("%s: %w", tree, err)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: git shows no such revision and folder: %w; write it like "+
 			"main:review, inside the work tree of git", tree, err)
@@ -30,10 +41,9 @@ func Revision(tree string) (map[string][]byte, error) {
 			objects.WriteString(words[2] + "\n")
 		}
 	}
-	batch, err := output(&objects, "cat-file", "--batch")
-	var files map[string][]byte
-	if err == nil {
-		files, err = splitBatch(batch, names)
+	files, err := contents(names, objects.Bytes())
+	if errors.Is(err, errTooMuch) {
+		return nil, fmt.Errorf("%s: %w", tree, err)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: git does not give the files: %w; in a partial clone fetch "+
@@ -42,29 +52,60 @@ func Revision(tree string) (map[string][]byte, error) {
 	return files, nil
 }
 
+// contents returns the contents of objects by the names of files. Their sizes are asked first.
+func contents(names []string, objects []byte) (map[string][]byte, error) {
+	heads, err := output(bytes.NewReader(objects), maxList, "cat-file", "--batch-check")
+	if err != nil {
+		return nil, err
+	}
+	sum := 0
+	for _, name := range names {
+		var line []byte
+		line, heads, _ = bytes.Cut(heads, []byte("\n"))
+		size, err := sizeIn(line)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		if sum += size; size > maxFile || sum > maxAll {
+			return nil, fmt.Errorf("%s: %w", name, errTooMuch)
+		}
+	}
+	most := sum + maxList // with the lines before and after the contents
+	batch, err := output(bytes.NewReader(objects), most, "cat-file", "--batch")
+	if err != nil {
+		return nil, err
+	}
+	return splitBatch(batch, names)
+}
+
 // splitBatch divides the output of git cat-file --batch into files with these names. For each
 // object git prints a line with name, type and size, then the content and a newline.
 func splitBatch(batch []byte, names []string) (map[string][]byte, error) {
-	r := bufio.NewReader(bytes.NewReader(batch))
 	files := map[string][]byte{}
 	for _, name := range names {
-		line, err := r.ReadString('\n')
-		if err != nil {
+		line, after, ended := bytes.Cut(batch, []byte("\n"))
+		if !ended {
 			return nil, fmt.Errorf("%s: its output ends too early", name)
 		}
-		words := strings.Fields(line)
-		if len(words) != 3 {
-			return nil, fmt.Errorf("%s: %s", name, strings.TrimSpace(line))
-		}
-		size, err := strconv.Atoi(words[2])
+		size, err := sizeIn(line)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %s", name, strings.TrimSpace(line))
+			return nil, fmt.Errorf("%s: %w", name, err)
 		}
-		content := make([]byte, size+1)
-		if _, err := io.ReadFull(r, content); err != nil {
+		if len(after) <= size {
 			return nil, fmt.Errorf("%s: its output ends too early", name)
 		}
-		files[name] = content[:size]
+		files[name], batch = after[:size:size], after[size+1:]
 	}
 	return files, nil
+}
+
+// sizeIn returns the size in a line of git cat-file: name, type and size of an object.
+func sizeIn(line []byte) (int, error) {
+	words := bytes.Fields(line)
+	if len(words) == 3 {
+		if size, err := strconv.Atoi(string(words[2])); err == nil && size >= 0 {
+			return size, nil
+		}
+	}
+	return 0, fmt.Errorf("%s", bytes.TrimSpace(line))
 }
