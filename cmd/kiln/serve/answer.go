@@ -21,6 +21,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		Event: "request", Remote: r.RemoteAddr,
 		Method: shorten(r.Method), Path: shorten(r.URL.Path),
 	}
+	s.transfers.Add(1)
+	defer s.transfers.Done()
 	defer s.audit.write(rec)
 	it, reason := s.find(r)
 	if it != nil {

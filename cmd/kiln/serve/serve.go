@@ -27,6 +27,7 @@ const (
 	confirmTime = 30 * time.Second // for a client to close the connection after a whole document
 	slowest     = 16 << 10         // bytes a second of the slowest client
 	leaveTime   = 20 * time.Second // for open transfers when the server ends
+	cutTime     = 5 * time.Second  // for those that are cut off after it
 	drainTime   = 2 * time.Second  // for the reader of the log, after the transfers
 	maxHeader   = 16 << 10         // bytes of a request
 )
@@ -78,7 +79,9 @@ type Server struct {
 	mu        sync.Mutex
 	turns     map[string]*turn // by document and machine: one transfer of each at a time
 	pools     map[string]int   // open transfers of a pool's document, by its path
-	transfers sync.WaitGroup
+	transfers sync.WaitGroup   // of all requests
+	over      context.Context  // is done when open transfers are cut off
+	cutOff    context.CancelFunc
 
 	refused int       // announcements that were not taken
 	doubts  pace.Pace // of the lines about them
@@ -104,13 +107,15 @@ func New(dirs []string, o Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Server{
+	s := &Server{
 		catalogue: c, state: st, again: o.Again, peers: o.Peers, limit: o.PoolLimit,
 		window: o.Window, life: max(o.Window, o.Life), alarms: alarms{warn: o.Warn},
 		board: st.board, onAnnounce: o.Announced,
 		stopping: make(chan struct{}), broken: make(chan error, 1),
 		turns: map[string]*turn{}, pools: map[string]int{},
-	}, nil
+	}
+	s.over, s.cutOff = context.WithCancel(context.Background())
+	return s, nil
 }
 
 // Begin prepares the server: it writes the state to disk, and keeps log for a line of JSON about
@@ -154,6 +159,10 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		_ = h.Close()
 	}
 	s.wait(late)
+	s.cutOff()
+	soon, cancel := context.WithTimeout(context.WithoutCancel(ctx), cutTime)
+	defer cancel()
+	s.wait(soon) // they say in the log and in alarms what was sent
 	s.audit.write(&record{Event: "stop", Reason: why, Left: s.Left()})
 	s.audit.queue.End(drainTime)
 	return failure

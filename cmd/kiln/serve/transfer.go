@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"context"
 	"fmt"
 	"net"
 	"net/http"
@@ -65,8 +66,6 @@ func (s *Server) giveInTurn(w http.ResponseWriter, it *item, f *fetch, rec *reco
 		}
 		defer leave()
 	}
-	s.transfers.Add(1)
-	defer s.transfers.Done()
 	s.send(w, it, data, f, rec)
 }
 
@@ -74,7 +73,7 @@ func (s *Server) giveInTurn(w http.ResponseWriter, it *item, f *fetch, rec *reco
 func (s *Server) send(w http.ResponseWriter, it *item, data []byte, f *fetch, rec *record) {
 	var err error
 	rec.Status, rec.given = http.StatusOK, true
-	rec.Bytes, err = deliver(w, data)
+	rec.Bytes, err = s.deliver(w, data)
 	switch {
 	case err != nil && rec.Bytes > 0:
 		// The client may have read all these bytes, although it did not confirm them. Secrets may
@@ -173,12 +172,14 @@ func (s *Server) enter(f *fetch) (leave func(), full, busy bool) {
 // whole document: the client has then read everything and closed the connection. If a process dies
 // with unread bytes, its system resets the connection; if a machine dies, nothing comes. The number
 // of sent bytes proves less, because they may lie in the buffers between.
-func deliver(w http.ResponseWriter, data []byte) (sent int, err error) {
+func (s *Server) deliver(w http.ResponseWriter, data []byte) (sent int, err error) {
 	conn, _, err := http.NewResponseController(w).Hijack()
 	if err != nil {
 		return 0, errCutOff
 	}
 	defer func() { _ = conn.Close() }()
+	// The end of the server cuts it off, and what the client has then is known.
+	defer context.AfterFunc(s.over, func() { _ = conn.Close() })()
 	// If a deadline cannot be set, the next read or write fails.
 	slow := time.Duration(len(data)/slowest) * time.Second
 	_ = conn.SetDeadline(time.Now().Add(confirmTime + slow))

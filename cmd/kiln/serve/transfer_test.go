@@ -119,6 +119,28 @@ func TestLeaving(t *testing.T) {
 	require.Empty(t, start(t, dir, nil).Left())
 }
 
+// TestLeavingUnconfirmed: a client that takes a whole document, and holds the connection until the
+// server has ended, is in the log, in the alarms and in what is left.
+func TestLeavingUnconfirmed(t *testing.T) {
+	t.Parallel()
+	dir := folder(t, []render.Entry{
+		{Node: "a", Document: "a/config.ign"},
+	}, map[string]string{"a/config.ign": "secret"})
+	r := start(t, dir, nil)
+	conn, err := net.Dial("tcp", r.address)
+	require.NoError(t, err)
+	defer func() { _ = conn.Close() }()
+	_, err = fmt.Fprint(conn, "GET /a/config.ign HTTP/1.1\r\nHost: boot\r\n\r\n")
+	require.NoError(t, err)
+	text, err := io.ReadAll(conn)
+	require.NoError(t, err)
+	require.Contains(t, string(text), "secret")
+	require.NoError(t, r.stop())
+	require.Contains(t, r.warnings.String(), "a/config.ign: all 6 bytes were sent to 127.0.0.1")
+	require.Contains(t, r.log.String(), `"decision":"disclosed"`)
+	require.Len(t, r.Left(), 1)
+}
+
 // TestRace: if many clients ask for one document at the same time, one of them gets it.
 func TestRace(t *testing.T) {
 	t.Parallel()
