@@ -79,7 +79,7 @@ func (f *flags) read(c *config.Cluster) (all given.Files, warnings []string, err
 		if !named && f.spares(c, file) {
 			continue
 		}
-		content, err := content(path)
+		content, err := content(path, named)
 		switch {
 		case errors.Is(err, fs.ErrNotExist) && !named:
 			if !file.optional && (!f.formed || f.halved(file) || f.external(file.flag)) {
@@ -98,10 +98,14 @@ func (f *flags) read(c *config.Cluster) (all given.Files, warnings []string, err
 	return all, warnings, errors.Join(errs...)
 }
 
-// content reads a file that somebody named; a pipe will do.
-func content(path string) ([]byte, error) {
-	if path == "" {
+// content reads a file. If somebody named it, a pipe will do. Nobody may ever write to one that
+// lies in the folder of --pki.
+func content(path string, named bool) ([]byte, error) {
+	switch {
+	case path == "":
 		return nil, fs.ErrNotExist
+	case !named:
+		return folder.Read(path, maxFile)
 	}
 	data, _, err := folder.ReadGiven(path, maxFile)
 	return data, err
