@@ -100,11 +100,27 @@ func ParseInventory(name string, data []byte) (*Inventory, error) {
 		err = errors.New("its kind is not " + InventoryKind)
 	case len(inv.Documents) == 0:
 		err = errors.New("it lists no document")
+	default:
+		err = inv.checkOnce()
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: not an inventory of kiln: %w", name, err)
 	}
 	return &inv, nil
+}
+
+// checkOnce returns an error if a document is listed twice: each entry is read and compared, so
+// few bytes could take hours.
+func (inv *Inventory) checkOnce() error {
+	seen := map[string]bool{}
+	for i := range inv.Documents {
+		name := inv.Documents[i].Document
+		if seen[name] {
+			return fmt.Errorf("it lists %q twice", name)
+		}
+		seen[name] = true
+	}
+	return nil
 }
 
 // DocumentNames are the names that the files of a machine can have.
