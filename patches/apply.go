@@ -203,6 +203,10 @@ func Apply(stream []byte, patches ...*Patch) (out []byte, err error) {
 			if out, err = Apply(out, p); err != nil {
 				return nil, err
 			}
+			if len(out)-len(stream) > maxAdded {
+				return nil, fmt.Errorf("apply patch %s: the patches add more than %d MiB; no file "+
+					"of a machine may be so large", p.Name, maxAdded>>20)
+			}
 		}
 		return out, nil
 	case operations:

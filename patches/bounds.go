@@ -19,6 +19,10 @@ import (
 // double the object.
 const maxCopied = 4 << 20
 
+// maxAdded is how many bytes several patches may add. Each is applied to what the ones before have
+// made.
+const maxAdded = 1 << 20
+
 // MaxObjects is how many objects all add-ons may have together. kustomize compares each object with
 // each, and the first boot applies them one by one. A document with more of them would be too large
 // for nearly every platform.
