@@ -158,6 +158,7 @@ func TestImports(t *testing.T) {
 			"kiln/render/plan",
 			"kiln/render/plural",
 			"kiln/render/rotation",
+			"kiln/render/shell",
 		},
 		"kiln/cmd/kiln/compare": {
 			"kiln/cmd/kiln/apiserver",

@@ -15,6 +15,7 @@ import (
 	"kiln/render"
 	"kiln/render/document"
 	"kiln/render/rotation"
+	"kiln/render/shell"
 )
 
 // CheckNewest returns an error if half, of the bundle in the file path, is older than the public
@@ -120,5 +121,6 @@ func StaleHalf(stored, path string, half *pki.Public) (note string, err error) {
 		path = "BUNDLE" // it came from a pipe
 	}
 	return fmt.Sprintf("%s is no longer the public half of %s; "+
-		"run: kiln secrets public --secrets %[2]s --out %[1]s", stored, path), nil
+		"run: kiln secrets public --secrets %s --out %s", stored, path, shell.Word(path),
+		shell.Word(stored)), nil
 }
