@@ -267,6 +267,8 @@ nothing_leaks() {
   (($(wc -l <"$words") >= 10)) || fail "only $(wc -l <"$words") secret words found in the bundle"
   : >"$dir/said"
   while read -r command; do
+    # A container may not read the kernel's messages, which are the computer's.
+    [[ $command != dmesg || $MACHINES != container ]] || continue
     vm ssh cp-1 "$command" </dev/null >"$dir/part" 2>/dev/null || true # a process may have gone
     [[ -s $dir/part ]] || fail "nothing to look through: $command"
     cat "$dir/part" >>"$dir/said"
