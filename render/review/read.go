@@ -97,15 +97,24 @@ func ReadFrom(open func(name string) ([]byte, error)) (*change.Cluster, error) {
 		return nil, err
 	}
 	c.Entries = sortedEntries(entries)
+	all := 0
 	for _, m := range c.Machines {
 		entries, err := r.folder(plan.Folder(m.Name, m.Pool))
 		if err != nil {
 			return nil, err
 		}
+		if all += len(entries); all > maxEntries {
+			return nil, fmt.Errorf("%s: the machines have more than %d entries together: this is "+
+				"no review twin", IndexFile, maxEntries)
+		}
 		m.Entries = sortedEntries(entries)
 	}
 	return c, nil
 }
+
+// maxEntries is how many entries the machines of a twin may have together. Those of a shared folder
+// count for each machine: few bytes stand for very many. Five thousand machines have some 500,000.
+const maxEntries = 2_000_000
 
 // readIndex reads the INDEX of a whole twin: the cluster, and its machines without entries. It also
 // returns the other lines, which are entries of the cluster.

@@ -1,6 +1,7 @@
 package review_test
 
 import (
+	"fmt"
 	"io/fs"
 	"strings"
 	"testing"
@@ -90,6 +91,30 @@ func TestRead(t *testing.T) {
 			require.ErrorContains(t, err, row.want)
 		})
 	}
+}
+
+// TestReadBounds: entries that many machines share count for each of them.
+func TestReadBounds(t *testing.T) {
+	t.Parallel()
+	var index, units strings.Builder
+	index.WriteString("kiln review twin of cluster c 00000000-0000-0000-0000-000000000000 " +
+		"Kubernetes v1.36.3\n")
+	for i := range 300 {
+		fmt.Fprintf(&index, "node a%d worker flatcar metal ignition kubelet v1.36.3\n", i)
+	}
+	for i := range 7000 {
+		fmt.Fprintf(&units, "unit b%d masked\n", i)
+	}
+	_, err := review.ReadFrom(func(name string) ([]byte, error) {
+		switch name {
+		case review.IndexFile:
+			return []byte(index.String()), nil
+		case "shared/all/INDEX":
+			return []byte(units.String()), nil
+		}
+		return []byte("with shared/all\n"), nil
+	})
+	require.ErrorContains(t, err, "the machines have more than 2000000 entries together")
 }
 
 // TestFromDocumentsRefuses: the names of an inventory are in commands too.
