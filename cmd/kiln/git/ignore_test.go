@@ -58,10 +58,10 @@ func TestCovers(t *testing.T) {
 // are made of parts that git knows and kiln does not, among others.
 func TestCoversForGit(t *testing.T) {
 	t.Parallel()
-	need.Program(t, "git")
+	program := need.Program(t, "git")
 	top := t.TempDir()
 	git := func(args ...string) *exec.Cmd {
-		cmd := exec.Command("git", append([]string{"-C", top}, args...)...)
+		cmd := exec.Command(program, append([]string{"-C", top}, args...)...)
 		cmd.Env = append(os.Environ(), "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=/dev/null")
 		return cmd
 	}
