@@ -27,6 +27,7 @@ rotate.sh
 renewal.sh
 import.sh
 external.sh
+lost.sh
 running.sh
 hops.sh
 live.sh

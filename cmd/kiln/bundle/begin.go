@@ -117,7 +117,7 @@ func (r *Run) mayBegin(path, name string) error {
 			"which has no bundle: no cluster can change its name. Write metadata.name: %[2]s, "+
 			"or name another folder for a new cluster with --out", r.Out, before.Name, name)
 	default:
-		return lost(path, r.Out+" holds the documents of "+name)
+		return twin.Lost(r.Out+" holds the documents of "+name+", and its bundle", path)
 	}
 	if r.Restore != "" {
 		return fmt.Errorf("--restore: there is no bundle %s: the content of a snapshot is "+
@@ -129,16 +129,14 @@ func (r *Run) mayBegin(path, name string) error {
 		{"the public half of a bundle", render.PublicPath(r.Config, name)},
 	} {
 		if !paths.Absent(there.path) {
-			return fmt.Errorf("%s is %s, and %s is missing (no such file): "+
-				"a new one would be another cluster; restore the bundle from its backup, or name "+
-				"it with --secrets", there.path, there.what, path)
+			return twin.Lost(there.path+" is "+there.what+", and", path)
 		}
 	}
 	if err := twin.CheckNoCluster(path, name, r.Config, r.Review); err != nil {
 		return err
 	}
 	if dir := documents(filepath.Dir(r.Config), name); dir != "" {
-		return lost(path, dir+" holds the documents of "+name)
+		return twin.Lost(dir+" holds the documents of "+name+", and its bundle", path)
 	}
 	if err := twin.CheckOutside("secrets", path); err != nil {
 		return err
@@ -148,12 +146,6 @@ func (r *Run) mayBegin(path, name string) error {
 			"make it first", path, dir)
 	}
 	return nil
-}
-
-// lost returns the error for a bundle that is missing although its cluster exists, as found says.
-func lost(path, found string) error {
-	return fmt.Errorf("%s, and its bundle %s is missing: a new one would be another cluster; "+
-		"restore the bundle from its backup, or name it with --secrets", found, path)
 }
 
 // documents returns a folder in dir that holds the documents of the cluster; empty if there is

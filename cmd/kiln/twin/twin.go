@@ -91,10 +91,8 @@ func CheckNoCluster(bundle, cluster, config, review string) error {
 		switch twin := render.ReadTwin(dir); {
 		case twin == nil:
 		case twin.Name == cluster:
-			return fmt.Errorf("%s is the twin of %s (%s), and its bundle %s is missing: "+
-				"a new one would be another cluster; restore the bundle from its backup, or name "+
-				"it with --secrets",
-				filepath.Clean(dir), twin.Name, twin.Cluster, bundle)
+			return Lost(fmt.Sprintf("%s is the twin of %s (%s), and its bundle",
+				filepath.Clean(dir), twin.Name, twin.Cluster), bundle)
 		case dir == review:
 			return fmt.Errorf("%s is the twin of %s (%s), and this is %s; "+
 				"name another folder with --review",
@@ -102,4 +100,11 @@ func CheckNoCluster(bundle, cluster, config, review string) error {
 		}
 	}
 	return nil
+}
+
+// Lost returns the error for a bundle that is missing although its cluster exists, as found says.
+func Lost(found, bundle string) error {
+	return fmt.Errorf("%s %s is missing: a new one would be another cluster; restore the bundle "+
+		"from its backup, or name it with --secrets; what is left without a backup: "+
+		"docs/secrets.md", found, bundle)
 }
