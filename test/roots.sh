@@ -104,6 +104,8 @@ inside() {
     mount --bind -o ro "$modules" "$root/go/modules"
     mount --bind "$cache" "$root/go/cache"
     mount -t proc proc "$root/proc"
+    mkdir -p "$root/dev/pts"
+    mount -t devpts -o newinstance,ptmxmode=0666 devpts "$root/dev/pts"
     [ -z "$masked" ] || mount --bind /dev/null "$root$masked"
     exec chroot "$@"' -- "$work/$name" "$goroot" "$modules" "$work/cache" "$masked" \
     --userspec="$user:$user" "$work/$name" /usr/bin/env -i -C /src PATH="$path" \

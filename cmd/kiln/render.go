@@ -142,7 +142,7 @@ func (f *renderFlags) run(cmd *cobra.Command) error {
 	if err := bundle.CheckNewest(stored, b.Path, &b.Public); err != nil {
 		return err
 	}
-	if err := bundle.CheckDocuments(f.Out, b.Path, &b.Public); err != nil {
+	if err := bundle.CheckWritten(f.Out, f.Review, b.Path, &b.Public); err != nil {
 		return err
 	}
 	if f.Restore != "" {

@@ -30,6 +30,7 @@ func Read(files map[string][]byte) (*change.Cluster, error) {
 type Heading struct {
 	Name, Cluster string   // the cluster's name and UUID
 	Folders       []string // the paths of the folders that the twin has below its own
+	Facts         []plan.Fact
 }
 
 // ParseHeading reads the INDEX of a twin. The name is for messages. It fails if the first line is
@@ -43,6 +44,9 @@ func ParseHeading(name string, index []byte) (*Heading, error) {
 	}
 	for line := range strings.Lines(string(index)) {
 		switch words := strings.Fields(line); {
+		case strings.HasPrefix(line, "cluster "):
+			name, value, _ := strings.Cut(strings.TrimSpace(line[len("cluster "):]), ": ")
+			h.Facts = append(h.Facts, plan.Fact{Name: name, Value: value})
 		case len(words) < 2 || !isFolderName(words[1]):
 		case words[0] == "node":
 			h.Folders = append(h.Folders, words[1])

@@ -14,13 +14,14 @@ import (
 	"kiln/pki"
 	"kiln/render"
 	"kiln/render/document"
+	"kiln/render/plan"
 	"kiln/render/rotation"
 	"kiln/render/shell"
 )
 
 // CheckNewest returns an error if half, of the bundle in the file path, is older than the public
-// half in the file stored, or is of another rotation: old keys or dates would come back. It returns
-// nil if stored is absent, and an error if it holds no public half.
+// half in the file stored, or of another cluster or rotation: old keys or dates would come back. It
+// returns nil if stored is absent, and an error if it holds no public half.
 func CheckNewest(stored, path string, half *pki.Public) error {
 	if paths.Absent(stored) {
 		return nil
@@ -32,6 +33,11 @@ func CheckNewest(stored, path string, half *pki.Public) error {
 	}
 	if path == "-" {
 		path = "standard input"
+	}
+	if there.Cluster != half.Cluster {
+		return fmt.Errorf("%s is the public half of another cluster (%s), and %s is the bundle of "+
+			"%s: name the bundle of that cluster with --secrets; if that cluster is gone, remove "+
+			"%[1]s", stored, there.Cluster, path, half.Cluster)
 	}
 	if why := half.Diverged(there); why != "" {
 		return fmt.Errorf("%s: the bundle and %s do not belong together: %s; restore the bundle "+
@@ -47,29 +53,52 @@ func CheckNewest(stored, path string, half *pki.Public) error {
 		path, stored, why)
 }
 
-// CheckDocuments returns an error if half, of the bundle in the file path, is older than the
-// documents in the folder out: a rotation has gone on there, or a secret was rotated. It says
-// nothing of a folder without documents of this cluster.
-func CheckDocuments(out, path string, half *pki.Public) error {
-	inv, err := render.ReadInventory(out)
-	if err != nil || inv == nil || inv.Cluster != half.Cluster {
-		return nil // who writes the folder says what is wrong with it
+// CheckWritten returns an error if half, of the bundle in the file path, is older than what was
+// written before: the documents in the folder out, or the review twin in the folder review. A
+// rotation has gone on there, or a secret was rotated. It says nothing of a folder that is not this
+// cluster's: who writes it says what is wrong with it.
+func CheckWritten(out, review, path string, half *pki.Public) error {
+	if inv, err := render.ReadInventory(out); err == nil && inv != nil {
+		why, err := older(half, inv.Cluster, inv.Facts)
+		if err != nil {
+			return fmt.Errorf("%s: %w", filepath.Join(out, render.InventoryFile), err)
+		}
+		if why == "" && inv.Cluster == half.Cluster {
+			why = olderMark(inv, half)
+		}
+		if why != "" {
+			return fmt.Errorf("%s: the bundle is older than the documents in %s: %s; restore the "+
+				"newer copy of the bundle. Only if no machine has these documents, name another "+
+				"folder with --out", path, out, why)
+		}
 	}
-	rotations, err := rotation.Parse(inv.Facts)
+	if review == "" {
+		return nil
+	}
+	if twin := render.ReadTwin(review); twin != nil {
+		why, err := older(half, twin.Cluster, twin.Facts)
+		if err != nil {
+			return fmt.Errorf("%s: %w", filepath.Join(review, render.IndexFile), err)
+		}
+		if why != "" {
+			return fmt.Errorf("%s: the bundle is older than the review twin in %s: %s; restore "+
+				"the newer copy of the bundle", path, review, why)
+		}
+	}
+	return nil
+}
+
+// older returns why half is older than facts of the same cluster; empty if it is not.
+func older(half *pki.Public, cluster string, facts []plan.Fact) (string, error) {
+	rotations, err := rotation.Parse(facts)
 	if err != nil {
-		return fmt.Errorf("%s: %w", filepath.Join(out, render.InventoryFile), err)
+		return "", err
 	}
-	there := &pki.Public{Cluster: inv.Cluster, Rotations: map[pki.Root]*pki.Rotation{}}
+	there := &pki.Public{Cluster: cluster, Rotations: map[pki.Root]*pki.Rotation{}}
 	for root, r := range rotations {
 		there.Rotations[pki.Root(root)] = r
 	}
-	why := cmp.Or(half.Diverged(there), half.Older(there), olderMark(inv, half))
-	if why == "" {
-		return nil
-	}
-	return fmt.Errorf("%s: the bundle is older than the documents in %s: %s; restore the newer "+
-		"copy of the bundle. Only if no machine has these documents, name another folder with "+
-		"--out", path, out, why)
+	return cmp.Or(half.Diverged(there), half.Older(there)), nil
 }
 
 // olderMark returns which secret of a document has a higher generation than half; empty if none
