@@ -199,6 +199,12 @@ func TestObjects(t *testing.T) {
 			"kubectl -n ns delete --ignore-not-found statefulsets.apps x"},
 		{"gone, with a namespace that is a flag", "/api/v1/namespaces/--all/configmaps/x", "{}", "",
 			nil, nil, "by hand, with kubectl delete: 001-x.yaml, which is no longer rendered"},
+		{"gone, a bootstrap token",
+			change.TokenPath("/api/v1/namespaces/kube-system/secrets/x", "token/blue g1"), "{}", "",
+			nil, nil, "kubectl -n kube-system delete secret NAME  # the bootstrap token of " +
+				"002-x.yaml; its NAME: kubectl -n kube-system get secrets --field-selector " +
+				"type=bootstrap.kubernetes.io/token -o yaml, whose description (base64) names " +
+				"the machines"},
 		{"gone, and nobody says what it is", "", "{}", "", nil, nil,
 			"by hand, with kubectl delete: 001-x.yaml, which is no longer rendered"},
 	} {

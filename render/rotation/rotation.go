@@ -4,6 +4,7 @@
 package rotation
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -192,16 +193,17 @@ func Meaning(root pki.Root, stage pki.Stage) string {
 }
 
 // Conditions returns what must be true before a root may leave a stage, beside that every machine
-// runs that stage. life says how long service account tokens live; it may be empty.
-func Conditions(root pki.Root, stage pki.Stage, life string) []string {
+// runs that stage. wait says how long service account tokens live (TokenWait); it is empty if
+// nobody knows.
+func Conditions(root pki.Root, stage pki.Stage, wait string) []string {
 	a := of(root)
 	switch stage {
 	case pki.Trust:
 		return a.beforeIssue
 	case pki.Issue:
 		lines := slices.Clone(a.beforeDrop)
-		if root == pki.RootServiceAccount && life != "" {
-			lines = append(lines, life)
+		if root == pki.RootServiceAccount {
+			lines = append(lines, cmp.Or(wait, untilTokensEnd(anyLife)))
 		}
 		return lines
 	default:

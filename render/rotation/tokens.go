@@ -46,7 +46,17 @@ func TokenWait(p *plan.Plan) string {
 			"(--service-account-extend-token-expiration=false, which the profile cis sets, makes " +
 			"it an hour)"
 	}
+	return untilTokensEnd(life)
+}
+
+// untilTokensEnd is the condition that no pod has a token of the old key, for tokens of this life.
+func untilTokensEnd(life string) string {
 	return "no pod has a token of the old key: the longest life of one has passed since the last " +
 		"control plane came to the stage issue, which is " + life + "; or every pod was " +
 		"restarted since then. A pod that asks for a longer life has it (expirationSeconds)"
 }
+
+// anyLife is that life where nobody knows the flags of the API servers.
+var anyLife = fmt.Sprintf("%s if API servers do not extend tokens of pods "+
+	"(--service-account-extend-token-expiration=false, which the profile cis sets), else 365 days",
+	notExtended)

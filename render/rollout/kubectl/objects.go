@@ -22,6 +22,12 @@ func command(namespace string, words ...string) string {
 // what the object is.
 func Deletion(o change.Object) string {
 	namespace, resource, name, ok := o.Words()
+	if o.IsToken() {
+		return "kubectl -n kube-system delete secret NAME  # the bootstrap token of " + o.File() +
+			"; its NAME: kubectl -n kube-system get secrets --field-selector " +
+			"type=bootstrap.kubernetes.io/token -o yaml, whose description (base64) names the " +
+			"machines"
+	}
 	if !ok {
 		return "by hand, with kubectl delete: " + o.File() + ", which is no longer rendered"
 	}
