@@ -69,16 +69,15 @@ func (d *Document) kind(now time.Time) (kind, bool) {
 }
 
 // Ended returns a sentence for each kind of documents that no machine can use any more, and what to
-// do. A named machine whose token has ended is not among them: it needs the token only if it is
-// replaced.
+// do. A machine or pool whose token has ended is not among them: it is meant to end, and machines
+// that have joined go on without it.
 func Ended(now time.Time, list []Document) []string {
-	return sentences(now, list, func(k kind) bool { return k.ended && (k.pool || !k.token) })
+	return sentences(now, list, func(k kind) bool { return k.ended && !k.token })
 }
 
-// Near returns a sentence for each kind of documents that end soon, and one for named machines
-// whose token has ended.
+// Near returns a sentence for each kind of documents that end soon, or whose token has ended.
 func Near(now time.Time, list []Document) []string {
-	return sentences(now, list, func(k kind) bool { return !k.ended || k.token && !k.pool })
+	return sentences(now, list, func(k kind) bool { return !k.ended || k.token })
 }
 
 // Tokens returns a sentence about each pool whose token ends within a month, for the first render:
@@ -190,6 +189,9 @@ func remedy(now time.Time, k kind, d *Document, pools []string) string {
 	case k.token && k.pool && k.renewed:
 		return "give new machines the pool's new document, and apply the Secret of its token: " +
 			"kiln token manifest (docs/pools.md)"
+	case k.token && k.pool && k.ended:
+		return "its machines go on without it; before another one joins: kiln token renew " +
+			strings.Join(pools, " ") + ", do what it says, and render again (docs/pools.md)"
 	case k.token && k.pool:
 		return "no machine can join after that; run kiln token renew " + strings.Join(pools, " ") +
 			", do what it says, and render again (docs/pools.md)"

@@ -44,9 +44,11 @@ func TestSentences(t *testing.T) {
 		"a token in its last quarter": {after: 6 * day, near: []string{
 			"pool blue: the bootstrap token ends on 2026-01-08: " + pool,
 		}},
-		"the second its token ends": {after: 7 * day, ended: []string{
-			"pool blue: the bootstrap token ended on 2026-01-08: " + pool,
-		}, near: []string{node}},
+		"the second its token ends": {after: 7 * day, near: []string{
+			"pool blue: the bootstrap token ended on 2026-01-08: its machines go on without it; " +
+				"before another one joins: kiln token renew blue, do what it says, and render " +
+				"again (docs/pools.md)", node,
+		}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -115,8 +117,8 @@ func TestRenewedTokens(t *testing.T) {
 	now := issued.Add(time.Hour)
 	require.Equal(t, []string{"pool blue: the bootstrap token ended on 2026-01-01: give new " +
 		"machines the pool's new document, and apply the Secret of its token: " +
-		"kiln token manifest (docs/pools.md)"}, Ended(now, list))
-	require.Empty(t, Near(now, list))
+		"kiln token manifest (docs/pools.md)"}, Near(now, list))
+	require.Empty(t, Ended(now, list))
 }
 
 // TestRunning: what machines run with counts, unless they do not run yet.
