@@ -49,6 +49,12 @@ func CheckNewest(stored, path string, half *pki.Public) error {
 	if why == "" {
 		return nil
 	}
+	if there.Older(half) != "" {
+		return fmt.Errorf("%s: the bundle and %s are of two copies that were both changed: %s, "+
+			"and this bundle has changes that are not there. No copy has both. Take one of the "+
+			"two with its own public half, and repeat on it what was done to the other "+
+			"(docs/secrets.md)", path, stored, why)
+	}
 	return fmt.Errorf("%s: the bundle is older than %s: %s; restore the newer copy of the bundle",
 		path, stored, why)
 }
