@@ -134,16 +134,15 @@ func (f *File) checkLock() error {
 		"kiln secrets encrypt", f.Path)
 }
 
-// content returns the bundle as it is stored: encrypted if it is to be.
-func (f *File) content() ([]byte, error) {
+// stored returns the text of the bundle as it is stored: encrypted if it is to be.
+func (f *File) stored(text []byte) ([]byte, error) {
 	if err := f.checkLock(); err != nil {
 		return nil, err
 	}
-	data, err := f.Marshal()
-	if err != nil || !f.Sealed {
-		return data, err
+	if !f.Sealed {
+		return text, nil
 	}
-	data, err = f.lock.Seal(data)
+	data, err := f.lock.Seal(text)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", f.Path, err)
 	}
@@ -153,7 +152,11 @@ func (f *File) content() ([]byte, error) {
 // Create writes a new bundle with mode 0600. It fails if the file exists. If the run is killed, the
 // file is whole or absent.
 func (f *File) Create() error {
-	data, err := f.content()
+	text, err := f.Marshal()
+	if err != nil {
+		return err
+	}
+	data, err := f.stored(text)
 	if err != nil {
 		return err
 	}
@@ -179,7 +182,7 @@ func (f *File) Replace() error {
 		return fmt.Errorf("%s: the changed bundle could not be read again, so it was not "+
 			"written: %w", f.Path, err)
 	}
-	data, err := f.content()
+	data, err := f.stored(text)
 	if err != nil {
 		return err
 	}
