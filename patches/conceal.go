@@ -45,10 +45,7 @@ func (p place) noteGenerator(field string, g *types.SecretArgs) {
 		p.secrets = append(p.secrets, pair, value)
 	}
 	for _, source := range g.FileSources {
-		if _, name, ok := strings.Cut(source, "="); ok {
-			source = name
-		}
-		p.secrets = append(p.secrets, string(p.files[p.inside(source)]))
+		p.secrets = append(p.secrets, string(p.files[p.inside(fileOf(source))]))
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"regexp"
 	"strings"
+	"sync"
 
 	"sigs.k8s.io/kustomize/api/konfig"
 	"sigs.k8s.io/kustomize/api/types"
@@ -153,7 +154,7 @@ type reader struct {
 	secretSources map[string]bool
 	sources       []source
 
-	asked, mentions bool // whether any file mentions a Secret
+	hasSecrets func() bool // reports whether any file of the add-on may bring a Secret
 }
 
 // generator is an entry of secretGenerator.
@@ -167,6 +168,14 @@ func read(root string, files map[string][]byte, withhold func(string) bool) *rea
 		files: map[string][]byte{}, reached: map[string][]byte{}, read: map[string]bool{},
 		withhold: withhold, parts: map[string]parts{}, secretSources: map[string]bool{},
 	}
+	r.hasSecrets = sync.OnceValue(func() bool {
+		for _, data := range r.files {
+			if Mentions(data).any() {
+				return true
+			}
+		}
+		return false
+	})
 	root = path.Clean(root)
 	r.root = root
 	for name, data := range files {

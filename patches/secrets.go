@@ -34,17 +34,6 @@ var shownPaths = map[string]bool{
 const keepValues = "a value of a Secret must not leave it, because everybody can read the rest " +
 	"in reviews and reports; let the program read the Secret itself, such as with secretKeyRef"
 
-// hasSecrets reports whether any file of the add-on may bring a Secret.
-func (r *reader) hasSecrets() bool {
-	if !r.asked {
-		r.asked = true
-		for _, data := range r.files {
-			r.mentions = r.mentions || Mentions(data).any()
-		}
-	}
-	return r.mentions
-}
-
 // mayBeSecret reports whether a selector by kind may select a Secret. One without a kind selects
 // all objects.
 func (r *reader) mayBeSecret(kind string) bool {
@@ -108,13 +97,18 @@ func (p place) noteSources(field string, g *types.ConfigMapArgs) {
 // sourcesOf returns the files that a generator reads, as it names them.
 func sourcesOf(g *types.GeneratorArgs) (names []string) {
 	names = append(slices.Clone(g.EnvSources), g.EnvSource)
-	for _, name := range g.FileSources {
-		if _, file, ok := strings.Cut(name, "="); ok {
-			name = file
-		}
-		names = append(names, name)
+	for _, source := range g.FileSources {
+		names = append(names, fileOf(source))
 	}
 	return slices.DeleteFunc(names, func(name string) bool { return name == "" })
+}
+
+// fileOf returns the file that an entry of files names: KEY=PATH or PATH.
+func fileOf(source string) string {
+	if _, file, ok := strings.Cut(source, "="); ok {
+		return file
+	}
+	return source
 }
 
 // checkSources notes each ConfigMap that is made of a file with values of a Secret: one that a
