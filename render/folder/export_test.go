@@ -1,6 +1,7 @@
 package folder
 
 import (
+	"errors"
 	"io"
 	"io/fs"
 	"os"
@@ -29,3 +30,12 @@ func Writing(path string) (*os.File, error) {
 
 // WithoutWaiting is withoutWaiting.
 func WithoutWaiting(f *os.File) io.Reader { return withoutWaiting(f) }
+
+// Replace is replace for everybody, whoever else does it.
+func Replace(path string, data []byte, mode fs.FileMode) error {
+	file, err := replace(path, data, mode, func(*place) error { return nil })
+	if file != nil {
+		err = errors.Join(err, file.Close())
+	}
+	return err
+}

@@ -38,8 +38,9 @@ func Own(path string) (*Owned, error) {
 	}
 }
 
-// Replace is Replace of the package, for the owner. It fails if another process has become it: the
-// file was absent, or somebody removed it.
+// Replace writes the file in the place of whatever has its name, even a link, which is not
+// followed. The old file stays whole until the new one is on disk. It fails if another process has
+// become the owner: the file was absent, or somebody removed it.
 func (o *Owned) Replace(data []byte, mode fs.FileMode) error {
 	file, err := replace(o.path, data, mode, o.mayReplace)
 	if file != nil {

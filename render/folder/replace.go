@@ -12,20 +12,11 @@ import (
 // errBusy comes when another run has locked a folder or a temporary file.
 var errBusy = errors.New("another kiln is writing there; wait until it has ended, and try again")
 
-// Replace writes a file in the place of whatever has its name, even a link, which is not followed.
-// The old file stays whole until the new one is on disk. Several processes may replace one file at
-// a time, each under a temporary name of its own; the last one wins. The caller must know that the
-// file is its own: Write is for a file that may be a person's.
-func Replace(path string, data []byte, mode fs.FileMode) error {
-	file, err := replace(path, data, mode, func(*place) error { return nil })
-	if file != nil {
-		_ = file.Close()
-	}
-	return err
-}
-
-// replace is Replace, if may allows it when all is written. It returns the new file, open and
-// locked, if it has taken its place.
+// replace writes a file in the place of whatever has its name, even a link, which is not followed,
+// if may allows it when all is written. The old file stays whole until the new one is on disk.
+// Several processes may replace one file at a time, each under a temporary name of its own; the
+// last one wins. The caller must know that the file is its own: Write is for a file that may be a
+// person's. It returns the new file, open and locked, if it has taken its place.
 func replace(
 	path string, data []byte, mode fs.FileMode, may func(*place) error,
 ) (*os.File, error) {
@@ -63,9 +54,9 @@ func (p *place) beginFree(mode fs.FileMode) (*os.File, error) {
 	}
 }
 
-// Tidy removes the temporary files of Write, Create and Replace that interrupted runs left beside a
-// file. It removes no file that a run is writing, and nothing that kiln does not make: links,
-// pipes, folders. It ignores failures.
+// Tidy removes the temporary files of Write, Create and Owned.Replace that interrupted runs left
+// beside a file. It removes no file that a run is writing, and nothing that kiln does not make:
+// links, pipes, folders. It ignores failures.
 func Tidy(path string) {
 	p, err := open(path)
 	if err != nil {
