@@ -1,7 +1,10 @@
 package render_test
 
 import (
+	"bytes"
+	"crypto/sha512"
 	"encoding/base64"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -154,6 +157,48 @@ func TestUnpackRefuses(t *testing.T) {
 			require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(3<<29),
 				"bytes allocated, of which most are free again")
 		})
+	}
+}
+
+// TestUnpackCut: a cloud-config of which the end is missing is an error, wherever it was cut off,
+// and so is one with a body. Most cuts leave a YAML that can be read.
+func TestUnpackCut(t *testing.T) {
+	t.Parallel()
+	for _, n := range nodes(t, "single") {
+		kept, fetched := n.Split(func(f *node.File) bool { return f.Secret == "" }, false)
+		body, err := cloudinit.Body(fetched)
+		require.NoError(t, err)
+		sum := sha512.Sum512(body)
+		kept.Remote = &node.Remote{URL: "https://example.com/body.sh",
+			SHA512: hex.EncodeToString(sum[:])}
+		whole, err := cloudinit.Pack(n, 0, false)
+		require.NoError(t, err)
+		bare, err := cloudinit.Pack(kept, 0, false)
+		require.NoError(t, err)
+		for name, row := range map[string]struct{ doc, body []byte }{
+			"all in it": {whole, nil}, "with a body": {bare, body},
+		} {
+			read := func(doc []byte) error {
+				u, err := review.ParseDocument(doc)
+				if err == nil && row.body != nil {
+					err = u.Fetch(row.body)
+				}
+				return err
+			}
+			require.NoError(t, read(row.doc), name)
+			lines := bytes.SplitAfter(row.doc, []byte("\n"))
+			at := 0
+			for i, line := range lines[:len(lines)-2] {
+				// The middle of a line, and its end.
+				for _, cut := range []int{at + len(line)/2, at + len(line)} {
+					if i%23 == 0 || i > len(lines)-40 {
+						require.Error(t, read(row.doc[:cut]), "%s of %s, cut off after %d bytes",
+							name, n.Name, cut)
+					}
+				}
+				at += len(line)
+			}
+		}
 	}
 }
 

@@ -19,9 +19,9 @@ import (
 // Unpack(Pack(n)) is n.Delivered(). Name is the content of /etc/hostname without its newline, or
 // empty.
 //
-// It fails if doc is not #cloud-config (plain, compressed, or compressed in a MIME message), or is
-// larger than 64 MiB. It also fails for YAML aliases, and at the first key or command that Pack
-// does not write, because its effect on the machine is unknown.
+// It fails if doc is not #cloud-config (plain, compressed, or compressed in a MIME message), is
+// larger than 64 MiB, or was cut off (node.CheckWhole). It also fails for YAML aliases, and at the
+// first key or command that Pack does not write, because its effect on the machine is unknown.
 func Unpack(doc []byte) (node.Node, error) {
 	if !isGzip(doc) && IsMessage(doc) {
 		zipped, err := unmessage(doc)
@@ -59,7 +59,14 @@ func Unpack(doc []byte) (node.Node, error) {
 	if err != nil {
 		return node.Node{}, err
 	}
-	return n.Delivered(), nil
+	if n.Remote == nil { // with a body, the list of files is there
+		var last []string
+		if count := len(n.Files); count > 0 {
+			last = []string{n.Files[count-1].Path}
+		}
+		err = n.CheckWhole(last...)
+	}
+	return n.Delivered(), err
 }
 
 func isGzip(doc []byte) bool { return bytes.HasPrefix(doc, []byte{0x1f, 0x8b}) }

@@ -96,6 +96,13 @@ func (u *Unpacked) Fetch(body []byte) error {
 	}
 	u.bodyCA = u.node.Remote.CA
 	joined := u.node.Join(rest)
+	var kept []string // secrets, which nobody changes by hand; one of them is the last
+	for _, f := range u.node.Files {
+		kept = append(kept, f.Path)
+	}
+	if err := joined.CheckWhole(kept...); err != nil {
+		return errors.New(terminal.Visible(err.Error(), "\n"))
+	}
 	conceal(&joined)
 	joined.NetworkConfig = u.node.NetworkConfig
 	u.node = &joined

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -83,24 +84,11 @@ var digest = regexp.MustCompile(`^[0-9a-f]{64}$`)
 // Edited reports whether a file of the machine is not the one that its list of files names: then
 // the digest in the list is not that of this machine.
 func Edited(n *node.Node) bool {
-	list := n.File(node.List)
-	if list == nil {
+	if n.File(node.List) == nil {
 		return false
 	}
-	sums := map[string]string{}
-	for line := range strings.Lines(string(list.Content)) {
-		if words := strings.SplitN(strings.TrimSuffix(line, "\n"), " ", 4); len(words) == 4 {
-			sums[words[3]] = words[0]
-		}
-	}
-	for i := range n.Files {
-		f := &n.Files[i]
-		sum := sha256.Sum256(f.Content)
-		listed := sums[f.Path]
-		if f.Path != node.List && (listed == "" ||
-			!strings.HasPrefix(hex.EncodeToString(sum[:]), listed)) {
-			return true
-		}
-	}
-	return false
+	sums, _ := n.Sums()
+	return slices.ContainsFunc(n.Files, func(f node.File) bool {
+		return f.Path != node.List && f.Altered(sums)
+	})
 }
