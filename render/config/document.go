@@ -59,11 +59,20 @@ func readDocument(data []byte, r *reporter) *yaml.Node {
 		reportSyntax(err, data, lines.count, r)
 		return nil
 	}
-	if line := secondDocument(dec, lines); line > 0 {
-		r.add(line, 1, "", "a second document begins here; one file describes one cluster. "+
+	root, second := doc.Content[0], secondDocument(dec, lines)
+	if second > 0 || root.Kind != yaml.MappingNode {
+		// A mark of a merge conflict in the first line begins a text, which ends where a line is
+		// indented less.
+		if fault, ok := yamlfault.Find(data, fieldNames()); ok {
+			r.add(fault.Line, fault.Column, "", fault.Message)
+			return nil
+		}
+	}
+	if second > 0 {
+		r.add(second, 1, "", "a second document begins here; one file describes one cluster. "+
 			"Remove everything from the --- on")
 	}
-	return rootMap(doc.Content[0], r)
+	return rootMap(root, r)
 }
 
 // secondDocument returns the line where another document begins behind the first one, 0 if there is

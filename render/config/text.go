@@ -1,6 +1,7 @@
 package config
 
 import (
+	"net"
 	"regexp"
 	"strings"
 	"unicode"
@@ -13,7 +14,12 @@ var allDigits = regexp.MustCompile(`^[0-9.]+$`)
 
 // hostProblem returns why a name is not a DNS name, "" if it is one.
 func hostProblem(name string) string {
+	host, port, err := net.SplitHostPort(name)
 	switch {
+	case strings.Contains(name, "://"):
+		return "is a URL; write the host in it, and nothing else"
+	case err == nil && allDigits.MatchString(port):
+		return "has a port; write " + host + " alone"
 	case len(name) > validation.DNS1123SubdomainMaxLength:
 		return "is longer than 253 characters"
 	case strings.HasSuffix(name, "."):

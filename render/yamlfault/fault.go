@@ -62,10 +62,13 @@ func Indentation(line []byte) int {
 }
 
 // confirmed reports whether the parser reads the lines before the one with a fault, and fails at
-// the latest with the one where the fault shows.
+// the latest with the one where the fault shows, or that it is a mark of a conflict.
 func confirmed(document []byte, line, shown int) bool {
 	lines := slices.Collect(bytes.Lines(document))
-	return parses(lines[:line-1]) && !parses(lines[:shown])
+	// The first mark of a conflict alone may be a text, which the parser can read. No document has
+	// one on purpose.
+	mark := IsConflict(bytes.TrimRight(lines[line-1], "\r\n")) && lines[line-1][0] == '<'
+	return parses(lines[:line-1]) && (mark || !parses(lines[:shown]))
 }
 
 func parses(lines [][]byte) bool {

@@ -26,6 +26,9 @@ var (
 
 const noSpace = `the space behind the dash is missing; write "- "`
 
+// IsConflict reports whether a line is what git writes into a file that it could not merge.
+func IsConflict(line []byte) bool { return conflict.Match(line) }
+
 // line reads one line of the document.
 func (r *reader) line(text []byte) {
 	indent := len(text) - len(bytes.TrimLeft(text, " "))
@@ -59,7 +62,7 @@ func (r *reader) line(text []byte) {
 	case rest[0] == '\t':
 		r.report(text, indent, "the indentation has a tab; YAML allows spaces only")
 		return
-	case conflict.Match(rest):
+	case IsConflict(rest):
 		r.report(text, indent, "is a mark of a merge conflict; "+
 			"keep one of the two sides, and remove the marks of git")
 		return
