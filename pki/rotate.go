@@ -87,7 +87,8 @@ func (b *Bundle) NextStage(root Root, now time.Time) error {
 	r := *b.Rotation(root)
 	switch r.Stage {
 	case Settled:
-		return fmt.Errorf("%s: no rotation is under way", root)
+		return fmt.Errorf("%s: no rotation is under way; kiln secrets rotate %s begins one",
+			root, root)
 	case Trust:
 		r.Stage = Issue
 	case Issue:

@@ -739,6 +739,7 @@ func TestImports(t *testing.T) {
 			"kiln/render/suggest",
 			"kiln/render/terminal",
 			"kiln/render/textdiff",
+			"kiln/render/yamlfault",
 			"kiln/templates",
 		},
 		"kiln/render/rollout": {

@@ -3,6 +3,7 @@ package config
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 
 	"kiln/render/suggest"
@@ -23,6 +24,9 @@ func NoField(path string) *suggest.Unknown {
 	}
 	if places := fieldsNamed(key); len(places) > 0 {
 		u.Message += "; there is " + strings.Join(places, ", ")
+		if parent == "" && slices.ContainsFunc(places, isOfMachines) {
+			u.Message += "; the value that one machine has: add --node NAME"
+		}
 		return u
 	}
 	field := strings.TrimSuffix(parent, ".")
@@ -36,6 +40,8 @@ func NoField(path string) *suggest.Unknown {
 	}
 	return u
 }
+
+func isOfMachines(path string) bool { return strings.HasPrefix(path, "machines.") }
 
 // missing returns the first key of a path that is no field, the path in front of it with a dot at
 // its end, and the keys that there are in its place.

@@ -11,10 +11,12 @@ import (
 func TestNoField(t *testing.T) {
 	t.Parallel()
 	for path, want := range map[string]string{
-		"nodes.addreses":      `; did you mean "nodes.addresses"?`,
-		"nodes[0].addreses":   `; did you mean "nodes.addresses"?`,
-		"spec.netwrok.cni":    `; did you mean "network"?`,
-		"netwrok":             `; did you mean "network"?`,
+		"nodes.addreses":    `; did you mean "nodes.addresses"?`,
+		"nodes[0].addreses": `; did you mean "nodes.addresses"?`,
+		"spec.netwrok.cni":  `; did you mean "network"?`,
+		"netwrok":           `; did you mean "network"?`,
+		"kubelet.maxPods": `; there is machines.kubelet, controlPlane.machines.kubelet, ` +
+			`controlPlane.etcd.machines.kubelet; the value that one machine has: add --node NAME`,
 		"podSubnets":          `; there is network.podSubnets`,
 		"nonsense":            `; kiln explain lists the fields`,
 		"network.nonsense":    `; kiln explain network lists the fields there are`,

@@ -13,6 +13,7 @@ import (
 	"kiln/render/plan"
 	"kiln/render/shown"
 	"kiln/render/textdiff"
+	"kiln/render/yamlfault"
 )
 
 // Read reads the review twin that consists of these files, by the paths below its folder. It fails
@@ -249,6 +250,10 @@ func (r *reader) entries(dir string, list []string) (map[change.Key]*change.Entr
 		e, ok := readEntry(head, below)
 		if !ok {
 			name := path.Join(dir, IndexFile)
+			if yamlfault.IsConflict([]byte(head)) {
+				return nil, fmt.Errorf("%s: a merge conflict; kiln render --review writes the "+
+					"twin anew", name)
+			}
 			return nil, fmt.Errorf("%s: %q is no line of a review twin", name, head)
 		}
 		if e.Kind == "file" && e.Secret == "" && dir != "" {

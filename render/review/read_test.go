@@ -79,6 +79,10 @@ func TestRead(t *testing.T) {
 			map[string]string{"a/INDEX": "what is this\n"},
 			`a/INDEX: "what is this" is no line of a review twin`,
 		},
+		"a mark of a conflict": {
+			map[string]string{"a/INDEX": "<<<<<<< HEAD\n"},
+			"a/INDEX: a merge conflict; kiln render --review writes the twin anew",
+		},
 		"an empty line":       {map[string]string{"a/INDEX": "\n"}, "is no line"},
 		"a file that is gone": {map[string]string{"a/etc/motd": ""}, "a/INDEX names /etc/motd"},
 		"shared that is gone": {

@@ -171,10 +171,13 @@ const (
 // of --since has the machine, or if each needs a replacement.
 func (f *flags) change(cmd *cobra.Command, machine string) (*live.Change, error) {
 	dir, name, pool := place(machine)
+	if paths.Absent(filepath.Join(dir, render.InventoryFile)) {
+		return nil, fmt.Errorf("%s: name the folder of a machine, such as nodes/worker-1, "+
+			"beside which is %s", machine, render.InventoryFile)
+	}
 	now, err := render.DocumentsState(dir)
 	if err != nil {
-		return nil, fmt.Errorf("%s: name the folder of a machine, such as nodes/worker-1: %w",
-			machine, err)
+		return nil, fmt.Errorf("%s: %w", machine, err)
 	}
 	u, err := render.Unpack(machine, "", cmd.InOrStdin())
 	if err != nil {

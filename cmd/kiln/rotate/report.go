@@ -100,7 +100,11 @@ func writeStatus(w io.Writer, states []state) {
 		}
 		if s.Stage != pki.Settled {
 			stage = fmt.Sprintf("%s (g%d → g%d)", s.Stage, s.Generation, s.Generation+1)
-			next = "when " + change.Names(s.Machines, s.Pools) + " run it: " + s.Next
+			run := " run it: "
+			if len(s.Machines)+len(s.Pools) == 1 {
+				run = " runs it: "
+			}
+			next = "when " + change.Names(s.Machines, s.Pools) + run + s.Next
 		}
 		message.Printf(table, "%s\t%s\t%s\t%s\n", s.Root, stage, since, next)
 	}
