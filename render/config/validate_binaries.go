@@ -156,8 +156,9 @@ func (v *checker) machineArtifacts(m settings) {
 		v.report(at, "%s: not in %s, which lists all that machines may fetch; kiln lock adds it",
 			list, lock)
 	default:
-		v.report(at, "%s: not in the table of this release of kiln; kiln lock writes %s "+
-			"beside this file, with its SHA-256; or is one missing here?", list, lock)
+		v.report(at, "%s: not in the table of this release of kiln; write a version that is "+
+			"there, or run kiln lock: it writes %s beside this file, with the SHA-256 of each "+
+			"version. If there is such a file already, copy it here", list, lock)
 	}
 }
 

@@ -20,6 +20,7 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
@@ -125,6 +126,9 @@ func requireRegular(path string) error {
 // later.
 func checkNamed(path string) error {
 	config, err := clientcmd.LoadFromFile(path)
+	if runtime.IsNotRegisteredError(err) {
+		return errors.New("not a kubeconfig; name one, such as nodes/admin.conf")
+	}
 	if err != nil || clientcmd.ResolveLocalPaths(config) != nil {
 		return nil
 	}
@@ -132,10 +136,12 @@ func checkNamed(path string) error {
 		c := config.Clusters[name]
 		_, err := url.Parse(c.Server)
 		if _, withScheme := url.Parse("https://" + c.Server); err != nil && withScheme != nil {
-			return fmt.Errorf("cluster %q: server is no URL", name)
+			return fmt.Errorf("cluster %q: server is no URL; want one like "+
+				"https://api.example.com:6443", name)
 		}
 		if _, err := url.Parse(c.ProxyURL); err != nil {
-			return fmt.Errorf("cluster %q: proxy-url is no URL", name)
+			return fmt.Errorf("cluster %q: proxy-url is no URL; want one like "+
+				"http://proxy.example.com:3128", name)
 		}
 	}
 	var named []*string

@@ -93,9 +93,10 @@ func TestSecrets(t *testing.T) {
 func TestAddresses(t *testing.T) {
 	t.Parallel()
 	for want, path := range map[string]string{
-		`cluster "c": server is no URL`: kubeconfig(t,
+		`cluster "c": server is no URL; want one like https://api.example.com:6443`: kubeconfig(t,
 			"http://u:"+secret+"@127.0.0.1:1\x01/", "", ""),
-		`cluster "c": proxy-url is no URL`: kubeconfig(t, "https://127.0.0.1:1",
+		`cluster "c": proxy-url is no URL; ` +
+			`want one like http://proxy.example.com:3128`: kubeconfig(t, "https://127.0.0.1:1",
 			`proxy-url: "ht!tp://u:`+secret+`@127.0.0.1:2"`, ""),
 	} {
 		_, err := apiserver.New(path)
@@ -114,6 +115,17 @@ func TestAddresses(t *testing.T) {
 	hostless := kubeconfig(t, "127.0.0.1:6443", "", "token: "+secret)
 	_, err = apiserver.New(hostless)
 	require.NoError(t, err, "kubectl takes it, too")
+}
+
+// TestNoKubeconfig: another file of the field is named as what it is not.
+func TestNoKubeconfig(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "cluster.yaml")
+	require.NoError(t, os.WriteFile(path, []byte("apiVersion: kiln.dev/v1alpha1\nkind: Cluster\n"),
+		0o600))
+	_, err := apiserver.New(path)
+	require.EqualError(t, err, "--kubeconfig "+path+
+		": not a kubeconfig; name one, such as nodes/admin.conf")
 }
 
 // TestPlain: a server without settings for TLS is asked, such as kubectl proxy, and one whose CA
