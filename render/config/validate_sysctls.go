@@ -19,13 +19,17 @@ var sysctlRoots = []string{
 func (v *checker) sysctls(settings map[string]string, at *yamlpath.Location) {
 	for name, value := range settings {
 		here := at.Key(name)
-		root, _, _ := strings.Cut(strings.ReplaceAll(name, "/", "."), ".")
+		dotted := strings.ReplaceAll(name, "/", ".")
+		root, _, _ := strings.Cut(dotted, ".")
 		switch {
 		case !sysctlName.MatchString(name) || len(name) > 255 || strings.Contains(name, ".."):
 			v.report(here, "%s is not a kernel setting; write it like net.core.somaxconn",
 				quote(name))
 		case value == "" || hasControl(value):
 			v.report(here, "%s is not a value; write one line that is not empty", quote(value))
+		case dotted == "kernel.hostname":
+			v.report(here, "names the machine, and the name of a machine is in nodes or pools; "+
+				"remove it")
 		case !slices.Contains(sysctlRoots, root) && suggest.Nearest(root, sysctlRoots) != "":
 			v.report(here, "the kernel has no settings below %s%s", quote(root),
 				suggest.Hint(root, sysctlRoots))
