@@ -128,7 +128,7 @@ func render(t *testing.T, dir string, workers int) []byte {
 	kiln := filepath.Join(dir, "kiln")
 	run(t, "go", "build", "-C", "../..", "-o", kiln, "./cmd/kiln")
 	config := filepath.Join(dir, "cluster.yaml")
-	write(t, config, cluster("v1.35.7", workers))
+	write(t, config, cluster("v1.35.1", workers))
 	review := filepath.Join(dir, "review")
 	run(t, kiln, "render", "--config", config,
 		"--out", filepath.Join(dir, "nodes"), "--review", review)
