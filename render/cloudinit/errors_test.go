@@ -100,6 +100,12 @@ func TestUnpackErrors(t *testing.T) {
 		{"unknown key", "#cloud-config\npackages: [x]\n", "field packages not found"},
 		{"command that kiln never writes", "#cloud-config\nruncmd: [[reboot]]\n",
 			"field runcmd not found"},
+		{"second document", "#cloud-config\nmanage_etc_hosts: false\n---\nruncmd: [x]\n",
+			"more stands behind the end of the document"},
+		{"hosts", "#cloud-config\nmanage_etc_hosts: true\n",
+			"preserve_hostname or manage_etc_hosts is not what kiln writes"},
+		{"no name to preserve", "#cloud-config\npreserve_hostname: true\n",
+			"preserve_hostname or manage_etc_hosts is not what kiln writes"},
 		{"empty command", "#cloud-config\nbootcmd: [[]]\n", "bootcmd: command 1 is none"},
 		{"unknown command", "#cloud-config\nbootcmd: [[reboot]]\n",
 			"bootcmd: command 1 is none that kiln writes: this is no document of kiln's, or it " +

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"regexp"
 	"slices"
 	"strconv"
@@ -54,6 +55,10 @@ func Unpack(doc []byte) (node.Node, error) {
 	var c config
 	if err := d.Decode(&c); err != nil {
 		return node.Node{}, withoutValues(err)
+	}
+	if !errors.Is(d.Decode(new(yaml.Node)), io.EOF) {
+		return node.Node{}, errors.New("more stands behind the end of the document, which " +
+			"cloud-init would not read: it was changed")
 	}
 	n, err := machine(c)
 	if err != nil {
@@ -146,8 +151,14 @@ func machine(c config) (n node.Node, err error) {
 			return n, unknown("bootcmd", i)
 		}
 	}
+	named := n.File(hostname) != nil
 	if n.Remote != nil {
-		n.Remote.Named = c.PreserveHostname && n.File(hostname) == nil
+		n.Remote.Named = c.PreserveHostname && !named
+		named = c.PreserveHostname
+	}
+	if c.ManageEtcHosts || c.PreserveHostname != named {
+		return n, errors.New("preserve_hostname or manage_etc_hosts is not what kiln writes for " +
+			"these files: the document is cut off, or was changed")
 	}
 	return n, nil
 }

@@ -42,6 +42,10 @@ func Parse(doc []byte) (*node.Node, error) {
 		if err != nil {
 			return nil, errors.New(terminal.Visible(err.Error(), "\n"))
 		}
+		if len(n.Files) == 0 && n.Remote == nil && len(n.Extra) == 0 {
+			return nil, errors.New("makes no file on a machine: this is no document of kiln's, " +
+				"or it is cut off")
+		}
 		return n, nil
 	}
 	return nil, fmt.Errorf("packed more than %d times: this is no boot document", maxLayers)
