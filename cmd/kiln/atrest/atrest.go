@@ -46,7 +46,10 @@ type Lock struct {
 func (l *Lock) Format(s fmt.State, _ rune) { _, _ = io.WriteString(s, "a lock") }
 
 // None reports whether the lock encrypts to nobody.
-func (l *Lock) None() bool { return len(l.Recipients) == 0 && len(l.passphrase) == 0 }
+func (l *Lock) None() bool { return len(l.Recipients) == 0 && !l.ByPassphrase() }
+
+// ByPassphrase reports whether a passphrase opens what the lock encrypts.
+func (l *Lock) ByPassphrase() bool { return len(l.passphrase) > 0 }
 
 // Seal encrypts a bundle into an armored age file. It fails if a recipient is malformed, or if the
 // plugin of one is missing or fails.
@@ -74,7 +77,7 @@ func (l *Lock) Seal(plain []byte) ([]byte, error) {
 
 // recipients returns what age encrypts to.
 func (l *Lock) recipients() ([]age.Recipient, error) {
-	if len(l.passphrase) > 0 {
+	if l.ByPassphrase() {
 		r, err := age.NewScryptRecipient(string(l.passphrase))
 		return []age.Recipient{r}, err
 	}

@@ -15,8 +15,9 @@ import (
 // bundle, or if it came through a pipe.
 func (s *Source) ToEncrypt(path string, c *config.Cluster) (*File, error) {
 	if name := s.Path(path, c.Metadata.Name); name != "-" && paths.Absent(name) {
-		return nil, fmt.Errorf("%s: there is no bundle; the first kiln render --out makes it, "+
-			"encrypted at once if the configuration has recipients", name)
+		return nil, fmt.Errorf("%s: there is no bundle; if the cluster exists, restore the bundle "+
+			"from its backup, or name it with --secrets; for a new cluster the first kiln render "+
+			"--out makes it, encrypted at once if the configuration has recipients", name)
 	}
 	f, err := s.OpenFor(path, c)
 	if err == nil && f.Piped {
@@ -35,7 +36,7 @@ func (f *File) Encrypt(recipients []string) (bool, error) {
 	if rename && !paths.Absent(encrypted) {
 		return false, fmt.Errorf("%s: is there already; move it away", encrypted)
 	}
-	changes := plain || !sameSet(f.Recipients, recipients)
+	changes := plain || f.lock.ByPassphrase() || !sameSet(f.Recipients, recipients)
 	if changes {
 		f.Recipients, f.Sealed = recipients, true
 		f.lock = &atrest.Lock{Recipients: recipients}

@@ -217,7 +217,11 @@ func (f *File) Notes() []string {
 	case f.Piped || f.New:
 	case !f.Sealed && len(f.wanted)+len(f.Recipients) > 0:
 		note = "%s is not encrypted, although it has recipients; to encrypt it"
-	case !f.Sealed || len(f.wanted) == 0 || sameSet(f.Recipients, f.wanted):
+	case !f.Sealed || len(f.wanted) == 0:
+	case f.lock.ByPassphrase():
+		note = "%s is encrypted with a passphrase, and the configuration names recipients; " +
+			"to encrypt it to these"
+	case sameSet(f.Recipients, f.wanted):
 	case len(f.Recipients) == 0:
 		note = "%s is encrypted, and kiln does not know whether to the recipients of the " +
 			"configuration; to encrypt it to them"
