@@ -156,5 +156,6 @@ func (o Object) Before(other Object) int {
 		n, _ := strconv.Atoi(digits) // none is the first
 		return n
 	}
-	return cmp.Or(order(o)-order(other), strings.Compare(o.File(), other.File()))
+	return cmp.Or(order(o)-order(other), strings.Compare(o.File(), other.File()),
+		strings.Compare(o.Identity(), other.Identity()))
 }

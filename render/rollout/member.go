@@ -7,7 +7,7 @@ import (
 	"kiln/render/rollout/kubectl"
 )
 
-// exceptions hold the advice for changes to which the advice of their refusal does not apply.
+// exceptions replace the advice of a refusal for changes to which it does not apply.
 var exceptions = []struct {
 	name    string // of the refusal
 	applies func(d *transition) bool
@@ -36,8 +36,8 @@ func insteadOf(r *refusal, d *transition) string {
 	return r.instead
 }
 
-// movesMembers reports whether the members of etcd were all on control planes, and the new ones are
-// all on etcd machines, or the other way round.
+// movesMembers reports whether only one of the two states has members of etcd on etcd machines: so
+// they move there from control planes, or back.
 func movesMembers(d *transition) bool {
 	onMachine := func(m *change.Machine) bool { return m.Role == etcdRole }
 	old, new := d.old.Members(), d.new.Members()
@@ -55,12 +55,13 @@ func (d *transition) mostMembers() int {
 	return len(names)
 }
 
-// snapshotBefore adds a snapshot of etcd before an upgrade of Kubernetes by a minor: API servers of
-// the newer one write what those of the older one cannot read, so nothing else leads back. It comes
-// before the first control plane; a plan that begins with what runs has it until one is there.
+// snapshotBefore adds a snapshot of etcd, also of an external one, before an upgrade of Kubernetes
+// by a minor: API servers of the newer one write what those of the older one cannot read, so nothing
+// else leads back. It comes before the first control plane; a plan that begins with what runs has
+// it until one is there.
 func (s *sequencer) snapshotBefore() {
-	upgrade := minor(s.diff.old.Version) < minor(s.diff.new.Version)
-	if !upgrade || s.diff.mostMembers() == 1 { // the only member has a snapshot of its own
+	upgrade, members := minor(s.diff.old.Version) < minor(s.diff.new.Version), s.diff.mostMembers()
+	if !upgrade || members == 1 { // the only member has a snapshot of its own
 		return
 	}
 	var first *decision
@@ -73,11 +74,17 @@ func (s *sequencer) snapshotBefore() {
 			return // it runs the newer version
 		}
 		if (first == nil || first.worth < f.worth) && f.What() == change.Changed &&
-			f.Old.Member() && f.verdict == Replace {
+			(f.Old.Member() || members == 0) && f.verdict == Replace {
 			first = f // one that is not Ready could not take it
 		}
 	}
 	if first == nil {
+		return
+	}
+	if members == 0 {
+		s.list = append(s.list, Step{Do: Snapshot, How: []string{
+			"of the external etcd, where it runs: nothing else leads back to " +
+				s.diff.old.Version}})
 		return
 	}
 	name := first.New.Name

@@ -163,6 +163,29 @@ func TestSnapshotBefore(t *testing.T) {
 	}
 }
 
+// TestSnapshotOfExternal: an upgrade by a minor begins with a snapshot of an external etcd too, and
+// no other change does.
+func TestSnapshotOfExternal(t *testing.T) {
+	t.Parallel()
+	cluster := func(version string) *change.Cluster {
+		return &change.Cluster{Version: version, Machines: []*change.Machine{{
+			Name: "a", Role: controlPlane,
+			Properties: change.Properties{{Name: "kubelet", Value: version}},
+		}}}
+	}
+	for version, want := range map[string]string{"v1.36.3": Snapshot, "v1.35.2": Replace} {
+		p, err := New(change.Compare(cluster("v1.35.1"), cluster(version)),
+			Options{MaxUnavailable: "1"})
+		require.NoError(t, err)
+		require.Empty(t, p.Refused)
+		require.Equal(t, want, p.List[0].Do)
+		if want == Snapshot {
+			require.Equal(t, "take a snapshot of etcd", p.List[0].Title())
+			require.Empty(t, p.List[0].Machines)
+		}
+	}
+}
+
 // TestTyped: the steps that take a snapshot can be done in the order in which they stand. Nothing
 // is removed or switched off that a later line asks. The state that the only member runs after its
 // restore has a name, so that the next plan knows it.

@@ -309,6 +309,8 @@ func (s *Step) Title() string {
 	title := doing[s.Do]
 	if who := change.Names(s.Machines, s.Pools); who != "" {
 		title += " " + who
+	} else {
+		title = strings.TrimSuffix(title, " on") // of an external etcd
 	}
 	if s.AtATime > 0 && len(s.Machines) > s.AtATime {
 		title += fmt.Sprintf(", %d at a time", s.AtATime)
