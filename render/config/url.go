@@ -3,6 +3,7 @@ package config
 import (
 	"fmt"
 	"math"
+	"net/netip"
 	"net/url"
 	"regexp"
 	"slices"
@@ -10,16 +11,20 @@ import (
 	"strings"
 )
 
-// urlText matches the characters of URLs (RFC 3986, section 2), without quotes, and without the
-// comma that separates URLs in lists.
+// urlText matches URLs of servers: the characters of URLs (RFC 3986, section 2) without quotes, the
+// comma that separates URLs in lists, and those that begin a query or a fragment.
 var urlText = regexp.MustCompile(`^[A-Za-z0-9:/@.~_%!$&()*+;=\[\]-]+$`)
 
-// plainURL matches URLs without quotes and without characters that a URL has to escape.
+// plainURL matches URLs without quotes and without characters that a URL has to escape. Braces,
+// which it has to, are those of placeholders.
 var plainURL = regexp.MustCompile(`^[A-Za-z0-9:/._~{}\[\]%+,=@!$&()*;?#-]+$`)
 
 // hostPort matches the host of a URL with an optional port.
 var hostPort = regexp.MustCompile(
 	`^([a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?|\[[0-9a-f:]+\])(:[1-9][0-9]{0,4})?$`)
+
+// portText matches the port of a URL, or none.
+var portText = regexp.MustCompile(`^([1-9][0-9]*)?$`)
 
 // urlProblem returns why a string is not the URL of a server with one of the schemes, "" if it is
 // one.
@@ -30,6 +35,8 @@ func urlProblem(text string, schemes ...string) string {
 		return "has credentials in the URL, and cluster.yaml holds no secrets; remove them"
 	}
 	switch {
+	case strings.Contains(text, ",") && (err != nil || strings.Contains(u.Host, ",")):
+		return fmt.Sprintf("%s names several servers; write one URL for each", quote(text))
 	case err != nil || hasControl(text):
 		return fmt.Sprintf("%s is not a URL; write it like %s", quote(text), example)
 	case slices.Contains(schemes, u.Scheme) && !strings.HasPrefix(text, u.Scheme):
@@ -37,16 +44,29 @@ func urlProblem(text string, schemes ...string) string {
 	case !slices.Contains(schemes, u.Scheme):
 		return fmt.Sprintf("%s does not begin with %s://; write it like %s",
 			quote(text), strings.Join(schemes, ":// or "), example)
-	case u.Host == "" || !hostPort.MatchString(u.Host):
+	case u.Host == "":
+		return fmt.Sprintf("%s has no host; write it like %s", quote(text), example)
+	case strings.ToLower(u.Host) != u.Host:
+		return fmt.Sprintf("%s has a host in upper case; write it in lower case", quote(text))
+	case !portText.MatchString(u.Port()) || strings.HasSuffix(u.Host, ":") || !fitsPort(u.Host):
+		return fmt.Sprintf("%s has no valid port; write a number from 1 to %d, or none",
+			quote(text), math.MaxUint16)
+	case !hostPort.MatchString(u.Host) || !isHost(u.Hostname()):
 		return fmt.Sprintf("%s has no valid host; write it like %s", quote(text), example)
 	case u.RawQuery != "" || u.ForceQuery || strings.Contains(text, "#"):
 		return "has a query or fragment, which may hold a secret; remove it"
 	}
-	if port, _ := strconv.Atoi(u.Port()); port > math.MaxUint16 {
-		return fmt.Sprintf("%s has the port %d; write a number from 1 to %d",
-			quote(text), port, math.MaxUint16)
-	}
 	return ""
+}
+
+// isHost reports whether a host that hostPort matches is an address, or can be a name: 10.0.0.300
+// is neither.
+func isHost(host string) bool {
+	if strings.ContainsRune(host, ':') || allDigits.MatchString(host) {
+		_, err := netip.ParseAddr(host)
+		return err == nil
+	}
+	return hostProblem(host) == ""
 }
 
 // fitsPort reports whether the port of a host is a port, or there is none.

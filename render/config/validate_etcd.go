@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 
 	"kiln/render/yamlpath"
@@ -17,8 +18,11 @@ func (v *checker) etcd(e *Etcd, at *yamlpath.Location) {
 	machines := at.Key("machines")
 	v.withoutNode(&e.Machines, machines)
 	if len(v.etcdMachines) == 0 && v.has(machines) {
-		v.report(machines, "has no effect without a machine with role etcd; "+
-			"give nodes role: etcd, or remove it")
+		remedy := "give nodes role: etcd, or remove it"
+		if e.External != nil {
+			remedy = "remove it: etcd.external is set"
+		}
+		v.report(machines, "has no effect without a machine with role etcd; %s", remedy)
 	}
 	if e.External != nil {
 		v.externalEtcd(e, at)
@@ -78,6 +82,9 @@ func (v *checker) externalEtcd(e *Etcd, at *yamlpath.Location) {
 	if len(e.ExtraArgs) > 0 {
 		v.report(at.Key("extraArgs"), "has no effect with etcd.external; remove it")
 	}
+	if e.AllowEvenMembers {
+		v.report(at.Key("allowEvenMembers"), "has no effect with etcd.external; remove it")
+	}
 	if e.Backup != nil {
 		v.report(at.Key("backup"), "has no effect with etcd.external; "+
 			"remove it, and back up that cluster where it runs")
@@ -89,6 +96,10 @@ func (v *checker) externalEtcd(e *Etcd, at *yamlpath.Location) {
 	v.pem(e.External.KeyFrom, "a private key that is not encrypted (BEGIN PRIVATE KEY)",
 		"PRIVATE KEY-----", external.Key("keyFrom"))
 }
+
+// endsInPort matches a URL without a path that has a port. etcd's client gives what stands behind
+// https:// to the dialer as it is (client/v3/internal/endpoint, translateEndpoint, at v3.6.5).
+var endsInPort = regexp.MustCompile(`:[0-9]+$`)
 
 // etcdEndpoints checks the client URLs of an external etcd cluster.
 func (v *checker) etcdEndpoints(endpoints []string, at *yamlpath.Location) {
@@ -105,12 +116,14 @@ func (v *checker) etcdEndpoints(endpoints []string, at *yamlpath.Location) {
 			v.report(here, "%s", problem)
 		case strings.Count(endpoint, "/") > 2:
 			v.report(here, "%s has a path; end it with the port", quote(endpoint))
-		case strings.Contains(endpoint, ","):
-			v.report(here, "%s names several servers; write one URL for each entry",
+		case !endsInPort.MatchString(endpoint):
+			v.report(here, "%s has no port, and clients of etcd add none; write it, such as :2379",
 				quote(endpoint))
 		case ok:
 			v.report(here, "%s is already endpoints[%d]; remove one", quote(endpoint), first)
 		}
-		seen[endpoint] = i
+		if !ok {
+			seen[endpoint] = i
+		}
 	}
 }
