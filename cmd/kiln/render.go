@@ -196,7 +196,13 @@ func (f *renderFlags) runReview(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	if err := bundle.CheckNewest(render.PublicPath(f.Config, name), path, public); err != nil {
+	stored := render.PublicPath(f.Config, name)
+	if path == "" { // public is of --public, or of stored itself
+		err = bundle.CheckNewestHalf(stored, f.Public, public)
+	} else {
+		err = bundle.CheckNewest(stored, path, public)
+	}
+	if err != nil {
 		return err
 	}
 	r, err := render.NewPublic(cluster, public)

@@ -29,7 +29,7 @@ func CheckNewest(stored, path string, half *pki.Public) error {
 	there, err := render.Public(stored)
 	if err != nil {
 		return fmt.Errorf("%w. It would say whether the bundle is the newest copy: restore it, or "+
-			"remove it and run: kiln secrets public", err)
+			"remove it and run: %s", err, publicCommand(path, stored))
 	}
 	if path == "-" {
 		path = "standard input"
@@ -42,8 +42,8 @@ func CheckNewest(stored, path string, half *pki.Public) error {
 	if why := half.Diverged(there); why != "" {
 		return fmt.Errorf("%s: the bundle and %s do not belong together: %s; restore the bundle "+
 			"that made %[2]s. Only if this bundle went back with --back and began again, and no "+
-			"machine has the other root, remove %[2]s, and run: kiln secrets public",
-			path, stored, why)
+			"machine has the other root, remove %[2]s, and run: %s",
+			path, stored, why, publicCommand(path, stored))
 	}
 	why := half.Older(there)
 	if why == "" {
@@ -59,10 +59,34 @@ func CheckNewest(stored, path string, half *pki.Public) error {
 		path, stored, why)
 }
 
+// CheckNewestHalf is CheckNewest for half of the file path, which --public names in the place of
+// the public half in the file stored.
+func CheckNewestHalf(stored, path string, half *pki.Public) error {
+	there, err := render.Public(stored)
+	if err != nil || there.Cluster != half.Cluster {
+		return nil // stored has no say
+	}
+	if why := cmp.Or(half.Diverged(there), half.Older(there)); why != "" {
+		return fmt.Errorf("--public %s: %s is newer: %s; leave --public out, or name the newer one",
+			path, stored, why)
+	}
+	return nil
+}
+
+// publicCommand returns the command that writes the public half of the bundle in the file path into
+// the file stored.
+func publicCommand(path, stored string) string {
+	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
+		path = "BUNDLE" // it came from a pipe
+	}
+	return fmt.Sprintf("kiln secrets public --secrets %s --out %s", shell.Word(path),
+		shell.Word(stored))
+}
+
 // CheckWritten returns an error if half, of the bundle in the file path, is older than what was
 // written before: the documents in the folder out, or the review twin in the folder review. A
-// rotation has gone on there, or a secret was rotated. It says nothing of a folder that is not this
-// cluster's: who writes it says what is wrong with it.
+// rotation has gone on there, or, in documents, a secret was rotated. It says nothing of a folder
+// that is not this cluster's: who writes it says what is wrong with it.
 func CheckWritten(out, review, path string, half *pki.Public) error {
 	if inv, err := render.ReadInventory(out); err == nil && inv != nil {
 		why, err := older(half, inv.Cluster, inv.Facts)
@@ -94,8 +118,12 @@ func CheckWritten(out, review, path string, half *pki.Public) error {
 	return nil
 }
 
-// older returns why half is older than facts of the same cluster; empty if it is not.
+// older returns why half is older than facts of a cluster; empty if it is not, and if the cluster
+// is another one.
 func older(half *pki.Public, cluster string, facts []plan.Fact) (string, error) {
+	if cluster != half.Cluster {
+		return "", nil
+	}
 	rotations, err := rotation.Parse(facts)
 	if err != nil {
 		return "", err
@@ -152,10 +180,10 @@ func StaleHalf(stored, path string, half *pki.Public) (note string, err error) {
 	if err != nil || bytes.Equal(old, now) {
 		return "", err
 	}
+	of := path
 	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
-		path = "BUNDLE" // it came from a pipe
+		of = "the bundle"
 	}
-	return fmt.Sprintf("%s is no longer the public half of %s; "+
-		"run: kiln secrets public --secrets %s --out %s", stored, path, shell.Word(path),
-		shell.Word(stored)), nil
+	return fmt.Sprintf("%s is no longer the public half of %s; run: %s", stored, of,
+		publicCommand(path, stored)), nil
 }
