@@ -26,8 +26,8 @@ var portRefusals = []refusal{
 	}, want: `static pod etcd: --listen-metrics-urls: "metrics:2381" is not an address and port`},
 	{name: "probe of another port", breaks: func(m *machine) {
 		m.pod("kube-scheduler", "containerPort: 10259", "containerPort: 10251")
-	}, want: "static pod kube-scheduler: livenessProbe: asks https://127.0.0.1:10251, where the " +
-		"program does not listen"},
+	}, want: "static pod kube-scheduler: livenessProbe: asks https://127.0.0.1:10251, where " +
+		"static pod kube-scheduler does not listen"},
 	{name: "probe of another address", breaks: func(m *machine) {
 		m.pod("kube-controller-manager", "--bind-address=127.0.0.1", "--bind-address=10.0.0.11")
 	}, want: "static pod kube-controller-manager: startupProbe: asks https://127.0.0.1:10257"},

@@ -88,6 +88,7 @@ type bootstrapToken struct{ secret, groups string }
 // proxyConfig is the part of kube-proxy's configuration that is checked.
 type proxyConfig struct {
 	server             string // of its kubeconfig
+	BindAddress        string `json:"bindAddress"`
 	ClusterCIDR        string `json:"clusterCIDR"`
 	HealthzBindAddress string `json:"healthzBindAddress"`
 	MetricsBindAddress string `json:"metricsBindAddress"`
@@ -110,7 +111,11 @@ func readFacts(c *Cluster) *facts {
 	f.readServers()
 	for _, o := range c.Objects {
 		if err := f.readObject(o); err != nil {
-			f.fail("%s %s: %w", o.Kind, o.Name, err)
+			name := " " + o.Name
+			if strings.HasPrefix(o.Name, "bootstrap-token-") {
+				name = " of a bootstrap token" // its name has a part of the token
+			}
+			f.fail("%s%s: %w", o.Kind, name, err)
 		}
 	}
 	return f
@@ -190,15 +195,16 @@ func (f *facts) readProxy(doc []byte) error {
 	if err := yaml.Unmarshal(doc, &cm); err != nil {
 		return err
 	}
-	f.proxy = &proxyConfig{}
-	if err := yaml.Unmarshal([]byte(cm.Data["config.conf"]), f.proxy); err != nil {
+	proxy := &proxyConfig{}
+	if err := yaml.Unmarshal([]byte(cm.Data["config.conf"]), proxy); err != nil {
 		return fmt.Errorf("config.conf: %w", err)
 	}
 	k, err := machine.ReadKubeconfig([]byte(cm.Data["kubeconfig.conf"]))
 	if err != nil {
 		return fmt.Errorf("kubeconfig.conf: %w", err)
 	}
-	f.proxy.server = k.Clusters[0].Cluster.Server
+	proxy.server = k.Clusters[0].Cluster.Server
+	f.proxy = proxy
 	return nil
 }
 

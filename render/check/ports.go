@@ -102,17 +102,25 @@ func (c *inspection) addKubeletPorts() {
 	c.addListener(source+"healthzPort", nil, schemeHTTP, healthAddress, machine.PortString(health))
 }
 
-// addProxyPorts adds the ports of kube-proxy, which runs on every Node.
+// addProxyPorts adds the ports of kube-proxy, which runs on every Node. Addresses and ports that are
+// not set have kube-proxy's defaults (pkg/proxy/apis/config/v1alpha1/defaults.go, at v1.34.4).
 func (c *inspection) addProxyPorts() {
 	proxy := c.facts.proxy
 	if proxy == nil || !c.machine.Joins() {
 		return
 	}
-	for _, bind := range []struct{ field, address string }{
-		{"healthzBindAddress", cmp.Or(proxy.HealthzBindAddress, "0.0.0.0:10256")},
-		{"metricsBindAddress", cmp.Or(proxy.MetricsBindAddress, "127.0.0.1:10249")},
+	health, metrics := "0.0.0.0", "127.0.0.1"
+	if a, err := netip.ParseAddr(proxy.BindAddress); err == nil && !a.Unmap().Is4() {
+		health, metrics = "::", "::1"
+	}
+	for _, bind := range []struct{ field, address, port string }{
+		{"healthzBindAddress", cmp.Or(proxy.HealthzBindAddress, health), "10256"},
+		{"metricsBindAddress", cmp.Or(proxy.MetricsBindAddress, metrics), "10249"},
 	} {
-		host, port, _ := net.SplitHostPort(bind.address)
+		host, port, err := net.SplitHostPort(bind.address)
+		if err != nil { // an address alone
+			host, port = bind.address, bind.port
+		}
 		c.addListener("ConfigMap kube-proxy: "+bind.field, nil, schemeHTTP, host, port)
 	}
 }
@@ -144,7 +152,7 @@ func (c *inspection) addProgramPorts(p *machine.Program) {
 	}
 }
 
-// checkProbes checks that the kubelet probes a component where that component listens.
+// checkProbes checks that HTTP probes of the kubelet ask a component where that component listens.
 func (c *inspection) checkProbes(p *machine.Program) {
 	for _, probe := range []struct {
 		name string
@@ -228,7 +236,7 @@ func (c *inspection) checkEtcdDials(etcd *machine.Program) {
 }
 
 // requireDial adds an error if a URL leads to this machine, but not to the program. It passes if
-// the URL leads to another machine.
+// the URL leads to another machine, or to a name.
 func (c *inspection) requireDial(source string, p *machine.Program, rawURL string) {
 	if scheme, host, port := machine.SplitURL(rawURL); c.isOwnAddress(host) {
 		c.requireListener(source, p, scheme, host, port)
@@ -251,8 +259,12 @@ func (c *inspection) requireListener(
 		return l.program == p && l.scheme == scheme && l.overlaps(address)
 	}
 	if err != nil || !slices.ContainsFunc(c.listeners, receives) {
-		c.fail("%s: asks %s://%s, where the program does not listen; "+
-			"correct the program's flags, or the address that is asked",
-			source, strings.ToLower(string(scheme)), net.JoinHostPort(host, port))
+		asked := "the kubelet"
+		if p != nil {
+			asked = p.String()
+		}
+		c.fail("%s: asks %s://%s, where %s does not listen; correct its flags, or the address "+
+			"that is asked", source, strings.ToLower(string(scheme)),
+			net.JoinHostPort(host, port), asked)
 	}
 }
