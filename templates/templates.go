@@ -18,6 +18,10 @@ const (
 	AnnouncePath = "/etc/kiln/announce"     // Announce
 )
 
+// KnowsTwo is a line of Boot by which kiln apply knows a hook that starts a machine which counts as
+// made from two documents.
+const KnowsTwo = "read -r origin next"
+
 //go:embed boot/boot
 var bootSource string
 

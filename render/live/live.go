@@ -82,7 +82,7 @@ func (b *builder) compare(p *change.Pair) {
 	}
 	changed := map[string]bool{}
 	for _, c := range p.Changes {
-		changed[c.Name] = c.Kind == "file"
+		changed[c.Name] = changed[c.Name] || c.Kind == "file"
 	}
 	for _, e := range p.New.Entries {
 		a := before[e.Key]
@@ -135,30 +135,26 @@ func (b *builder) program() (string, error) {
 		fmt.Fprintf(&files, "\tkeep %s <<'KILN_END'\n%s\nKILN_END\n", shell.Word(f.Path),
 			base64.StdEncoding.EncodeToString(f.Content))
 	}
-	var twins, may []string
+	var twins []string
 	for _, p := range b.Pairs {
 		for _, m := range []*change.Machine{p.Old, p.New} {
 			digest := shown.DigestOf(m)
 			if !shown.IsDigest(digest) {
-				return "", fmt.Errorf("the list of files of %s has no digest: it was edited",
-					m.Name)
+				return "", fmt.Errorf("the list of files of %s has no digest: it was edited; "+
+					"render it again", m.Name)
 			}
 			twins = append(twins, digest)
 		}
 	}
 	slices.Sort(twins)
-	for path := range b.may {
-		may = append(may, path)
-	}
-	slices.Sort(may)
+	may := slices.Sorted(maps.Keys(b.may))
 	login, err := b.login()
 	if err != nil {
 		return "", err
 	}
 	for _, line := range slices.Concat(may, login) {
-		if strings.ContainsFunc(line, func(r rune) bool { return r < ' ' || r == 0x7f }) ||
-			line == end {
-			return "", fmt.Errorf("%q is more than one line", line)
+		if strings.ContainsFunc(line, func(r rune) bool { return r < ' ' || r == 0x7f }) {
+			return "", fmt.Errorf("%q has a control character; render without it", line)
 		}
 	}
 	slices.Sort(b.then)
@@ -170,9 +166,6 @@ func (b *builder) program() (string, error) {
 		"\t@FILES@\n", files.String(),
 	).Replace(header + strings.TrimPrefix(shell.Bare(source), "#!/bin/sh\n")), nil
 }
-
-// end ends a text in the program.
-const end = "KILN_END"
 
 // all returns every command that may follow.
 func all() (list []string) {
@@ -222,8 +215,8 @@ func (b *builder) login() (lines []string, err error) {
 }
 
 // knowsTwo reports whether the document's hook starts a machine that counts as made from two
-// documents.
+// documents (templates.KnowsTwo).
 func knowsTwo(n *node.Node) bool {
 	boot := n.File(templates.BootPath)
-	return boot != nil && bytes.Contains(boot.Content, []byte("read -r origin next"))
+	return boot != nil && bytes.Contains(boot.Content, []byte(templates.KnowsTwo))
 }

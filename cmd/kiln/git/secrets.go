@@ -131,12 +131,12 @@ func Warn(dir string, secrets ...Secret) (notes []string) {
 		}
 	}
 	if len(lines) > 0 {
-		what := "these lines, or each with ! in front of it"
+		what, it := "these lines, or each with ! in front of it", "them"
 		if len(lines) == 1 {
-			what = "this line, or !" + lines[0]
+			what, it = "this line, or !"+lines[0], "it"
 		}
-		notes = append(notes, fmt.Sprintf("%s does not cover %s, with secrets in it: add %s if "+
-			"git is to have it", filepath.Join(dir, ignoreFile), enumerate(lines), what))
+		notes = append(notes, fmt.Sprintf("%s does not cover %s, with secrets in %s: add %s if "+
+			"git is to have %[3]s", filepath.Join(dir, ignoreFile), enumerate(lines), it, what))
 	}
 	return append(notes, trackedSecrets(left)...)
 }
@@ -192,7 +192,8 @@ func workTree(dir string) string {
 // of a pattern. Somebody decided that.
 func isWanted(dir, pattern string) bool {
 	content, err := readIgnore(filepath.Join(dir, ignoreFile))
-	return err == nil && slices.Contains(strings.Split(string(content), "\n"), "!"+pattern)
+	text := strings.ReplaceAll(string(content), "\r\n", "\n")
+	return err == nil && slices.Contains(strings.Split(text, "\n"), "!"+pattern)
 }
 
 // isTracked reports whether git's index has a path, or something below it. It returns false if git
