@@ -19,7 +19,7 @@ begin() {
     programs
     KILN_BOOT_TMP=$tmp exec "$here/alone.sh" "$0" "$@"
   else
-    tmp=$KILN_BOOT_TMP
+    tmp=${KILN_BOOT_TMP:?leave the shell of alone.sh first: this script starts alone.sh itself}
   fi
   : >"$tmp/summary"
   trap finish EXIT

@@ -94,6 +94,8 @@ END
 printf '[Service]\nExecStartPre=+/bin/sh /root/harm\n' >/etc/systemd/system/kiln.service.d/harm.conf
 END_OF_HARM
     sed -i "s|^bootcmd:\$|&\n- [sh, -c, \"echo $(base64 -w 0 "$dir/harm") \| base64 -d \| sh\"]|" "$seed/user-data"
+    ! cmp -s "$dir/nodes/cp-1/user-data" "$seed/user-data" ||
+      fail "the harm is not in the document: it has no line bootcmd:"
   fi
   vm off
   serve_anew
@@ -116,7 +118,7 @@ on_console() { grep -aF "$1" "$vms/cp-1/console.log"; }
 # faulted CODE waits until the hook has stopped with this fault, and shows the line. The wait is not
 # within's, which ends with a fault.
 faulted() {
-  begun=$SECONDS
+  local begun=$SECONDS
   until seen "$1" >"$tmp/attempt" 2>&1; do
     ((SECONDS - begun < step_limit * ${PATIENCE:-1})) || fail "fault $1: not seen in time"
     sleep 3
@@ -221,7 +223,7 @@ scenario_cloned() {
   power_on=$SECONDS
   QEMU_OPTIONS='-uuid 0de0a7d2-1a5e-4c52-9a3e-7f3a2c1b0d99' vm again cp-1
   faulted cloned
-  within "$step_limit" "its kubelet does not run" kubelet_is_down
+  within "$step_limit" "its kubelet does not run" kubelet_cannot_start
   stops_with cloned
   harmless "the hook stops" failed '^kiln\.service'
   harmless "it may not run" journal 'systemd\[1\]: kubelet\.service: Failed with result'
@@ -255,13 +257,18 @@ scripts_ran_once() {
   record "the user's scripts ran once"
 }
 
-# Every secret word of bundle and document: private keys line by line, tokens, the key of the
-# encryption at rest, that of the announcements.
+# nothing_leaks: no secret word of bundle and document is in what the machine says. The words are the
+# private keys, line by line, the key of the encryption at rest, the seed, tokens, and the key of the
+# announcements. grep fails if there is none of a kind.
 nothing_leaks() {
-  local words=$dir/words command
+  local words=$dir/words command word
+  local -a both=("$dir"/*.secrets.yaml "$dir/nodes/cp-1/user-data")
   {
-    sed -n '/PRIVATE KEY/,/PRIVATE KEY/p' "$dir"/*.secrets.yaml "$dir/nodes/cp-1/user-data" | grep -oE '[A-Za-z0-9+/=]{22,}'
-    sed -nE 's/^ *(encryptionKey|leafSeed|secret): (.{16,})$/\2/p' "$dir"/*.secrets.yaml "$dir/nodes/cp-1/user-data"
+    sed -n '/PRIVATE KEY/,/PRIVATE KEY/p' "${both[@]}" | grep -oE '[A-Za-z0-9+/=]{22,}'
+    for word in encryptionKey leafSeed; do
+      sed -nE "s/^ *$word: (.{16,})\$/\\1/p" "${both[@]}" | grep .
+    done
+    sed -nE 's/^ *secret: (.{16,})$/\1/p' "${both[@]}" # if there are pools
     sed -nE 's/^ *api=.* i=([0-3]{64})$/\1/p' "$dir/nodes/cp-1/user-data" | grep .
   } | sort -u >"$words"
   (($(wc -l <"$words") >= 10)) || fail "only $(wc -l <"$words") secret words found in the bundle"
@@ -284,7 +291,7 @@ END
   record "none of $(wc -l <"$words") secret words in $(wc -c <"$dir/said") bytes of journal, report, argv, environment, logs"
 }
 
-kubelet_is_down() {
+kubelet_cannot_start() {
   vm ssh cp-1 'systemctl start kubelet; ! systemctl is-active kubelet && ! pgrep -x kubelet && ! pgrep -x etcd'
 }
 
@@ -353,7 +360,7 @@ scenario_script() {
   faulted pre-boot
   vm ssh cp-1 sh /etc/kiln/boot report >"$tmp/attempt"
   grep -q 'irectory' "$tmp/attempt" || fail "the script's output is not in the report"
-  vm ssh cp-1 'systemctl is-active kubelet' >"$tmp/attempt" && fail "the kubelet runs"
+  vm ssh cp-1 '! systemctl is-active kubelet' >"$tmp/attempt" || fail "the kubelet runs"
   harmless "the script runs in a unit of its own" journal \
     '^\[[ 0-9.]+\] cp-1 systemd\[1\]: run-[a-z0-9-]+\.service: Failed with result'
   mended pre-boot 'rmdir /var/lib/before'

@@ -19,9 +19,9 @@
 # by one. The seeds of negative are places in the list of bad documents.
 #
 # Results are kept in a folder of KILN_PROOF (~/.cache/kiln-proof), and the evidence of failures
-# with them. --continue goes on with the newest folder, if it is of the same commit. --short makes a
-# few of each. Without all repetitions of all scenarios, it writes no page in docs unless --page is
-# given.
+# with them. --continue goes on with the newest folder that has more than one repetition (--seed), if
+# it is of the same commit. --short makes a few of each. With --short or a SCENARIO it writes no page
+# in docs unless --page is given.
 #
 # KILN_BOOT_NET names the machines; the soak takes the next hundred. Exits with 0 if every repetition
 # went well, 1 if one did not, 77 if this computer cannot run the test.
@@ -36,12 +36,12 @@ every=(kills negative order wiped soak)
 page=yes short='' go_on='' one='' scenarios=()
 while (($#)); do
   case $1 in
-  --short) short=yes page='' ;;
+  --short) short=yes ;;
   --page) page=asked ;;
   --continue) go_on=yes ;;
   --seed)
     one=${2:-}
-    [[ $one =~ ^[0-9]+$ ]] || die "--seed needs a number"
+    [[ $one =~ ^(0|[1-9][0-9]*)$ ]] || die "--seed needs a number"
     shift
     ;;
   -h | --help) usage "$1" ;;
@@ -50,6 +50,9 @@ while (($#)); do
   shift
 done
 [[ -z $one || ${#scenarios[@]} == 1 ]] || die "--seed needs one scenario"
+[[ -z $go_on || ${#scenarios[@]} == 0 ]] ||
+  die "--continue goes on with what was begun: name no scenario"
+[[ -z $short || $page == asked ]] || page=''
 # A page of some scenarios would say nothing of the others.
 ((${#scenarios[@]} == 0)) || [[ $page == asked ]] || page=''
 ((${#scenarios[@]})) || scenarios=("${every[@]}")
@@ -86,6 +89,7 @@ about() {
   printf 'memory\t%s GiB\n' "$(awk '/^MemTotal/{printf "%.0f", $2 / 1048576}' /proc/meminfo)"
   printf 'kernel\t%s\n' "$(uname -r)"
   printf 'page\t%s\n' "$page"
+  printf 'one\t%s\n' "$one"
   printf 'kill-within\t%s\n' "$KILL_WITHIN"
   printf 'soak\t%s\n' "$SOAK"
   printf 'soak-every\t%s\n' "$SOAK_EVERY"
@@ -103,7 +107,7 @@ commit=$(commit docs/proof.md docs/proof-steps.svg)
 [[ $commit != *changes || -z $page$go_on ]] ||
   die "there are changes without a commit: a page is of one, and so is a run that goes on"
 if [[ -n $go_on ]]; then
-  results=$(find "$root" -mindepth 2 -maxdepth 2 -name about -printf '%h\n' | sort | tail -n 1)
+  results=$(grep -LP '^one\t.' "$root"/*/about | sort | tail -n 1) results=${results%/about}
   [[ -n $results ]] || die "there is nothing in $root to go on from"
   was=$(sed -n 's/^commit\t//p' "$results/about")
   [[ $was == "$commit" ]] || die "$results is of commit $was, and this is $commit: begin anew"
