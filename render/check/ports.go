@@ -102,8 +102,8 @@ func (c *inspection) addKubeletPorts() {
 	c.addListener(source+"healthzPort", nil, schemeHTTP, healthAddress, machine.PortString(health))
 }
 
-// addProxyPorts adds the ports of kube-proxy, which runs on every Node. Addresses and ports that are
-// not set have kube-proxy's defaults (pkg/proxy/apis/config/v1alpha1/defaults.go, at v1.34.4).
+// addProxyPorts adds the ports of kube-proxy, which runs on every Node. Addresses and ports that
+// are not set have kube-proxy's defaults (pkg/proxy/apis/config/v1alpha1/defaults.go, at v1.34.4).
 func (c *inspection) addProxyPorts() {
 	proxy := c.facts.proxy
 	if proxy == nil || !c.machine.Joins() {

@@ -57,8 +57,8 @@ func (d *transition) mostMembers() int {
 
 // snapshotBefore adds a snapshot of etcd, also of an external one, before an upgrade of Kubernetes
 // by a minor: API servers of the newer one write what those of the older one cannot read, so that
-// nothing else leads back. It comes before the first control plane; a plan that begins with what runs has
-// it until one is there.
+// nothing else leads back. It comes before the first control plane; a plan that begins with what
+// runs has it until one is there.
 func (s *sequencer) snapshotBefore() {
 	upgrade, members := minor(s.diff.old.Version) < minor(s.diff.new.Version), s.diff.mostMembers()
 	if !upgrade || members == 1 { // the only member has a snapshot of its own

@@ -257,9 +257,9 @@ scripts_ran_once() {
   record "the user's scripts ran once"
 }
 
-# nothing_leaks: no secret word of bundle and document is in what the machine says. The words are the
-# private keys, line by line, the key of the encryption at rest, the seed, tokens, and the key of the
-# announcements. grep fails if there is none of a kind.
+# nothing_leaks: no secret word of bundle and document is in what the machine says. The words are
+# the private keys, line by line, the key of the encryption at rest, the seed, tokens, and the key
+# of the announcements. grep fails if there is none of a kind.
 nothing_leaks() {
   local words=$dir/words command word
   local -a both=("$dir"/*.secrets.yaml "$dir/nodes/cp-1/user-data")

@@ -19,9 +19,9 @@
 # by one. The seeds of negative are places in the list of bad documents.
 #
 # Results are kept in a folder of KILN_PROOF (~/.cache/kiln-proof), and the evidence of failures
-# with them. --continue goes on with the newest folder that has more than one repetition (--seed), if
-# it is of the same commit. --short makes a few of each. With --short or a SCENARIO it writes no page
-# in docs unless --page is given.
+# with them. --continue goes on with the newest folder, if it is of the same commit; those of --seed
+# do not count. --short makes a few of each. With --short or a SCENARIO it writes no page in docs
+# unless --page is given.
 #
 # KILN_BOOT_NET names the machines; the soak takes the next hundred. Exits with 0 if every repetition
 # went well, 1 if one did not, 77 if this computer cannot run the test.
