@@ -153,8 +153,49 @@ func TestBootKnowsItsMachine(t *testing.T) {
 	})
 }
 
-// TestBootStopsLoops: a machine that starts again and again without progress is stopped, and so is
-// its kubelet. A restart by a person gives it as many starts again.
+// TestBootAllowsKubeletAgain: a machine that was stopped after its kubelet had started lets it
+// start again, also after a reboot.
+func TestBootAllowsKubeletAgain(t *testing.T) {
+	underAShell(t, func(t *testing.T, shell []string) {
+		m := newMachine(t, shell, "worker")
+		m.data["step_timeout"] = "1"
+		m.rule("GET", "*/nodes/*", 99, 404, 0, "{}")
+		m.document()
+		m.wantOverdue("FAULT node-not-registered ")
+		m.at("/var/lib/kiln/starts", "20\n")
+		m.wantFaults(
+			"FAULT no-progress /var/lib/kiln/state: 21 starts since the last step was done; ")
+		must(t, os.RemoveAll(m.world+"/rules"))
+		m.wantDone()
+		if _, err := os.Stat(m.root + "/var/lib/kiln/kubelet-allowed"); err != nil {
+			t.Error("the kubelet may never start again: ", err)
+		}
+	})
+}
+
+// TestBootForgetsVerdicts: a machine that is done, and was stopped because of another document, is
+// done again when its own document is back.
+func TestBootForgetsVerdicts(t *testing.T) {
+	underAShell(t, func(t *testing.T, shell []string) {
+		m := newMachine(t, shell, "worker")
+		m.document()
+		m.wantDone()
+		own := m.read(m.root + "/etc/kiln/files")
+		m.at("/etc/kiln/files", "end\n")
+		m.wantFaults("FAULT document-changed /etc/kiln/files: ")
+		m.at("/etc/kiln/files", own)
+		m.wantDone()
+		if v := m.status(); v.Phase != "done" || v.Node == "" || len(v.Versions) == 0 {
+			t.Errorf("status.json: %+v", v)
+		}
+		if text := m.read(m.root + "/etc/issue.d/kiln.issue"); text != "" {
+			t.Errorf("the login prompt says %q", text)
+		}
+	})
+}
+
+// TestBootStopsLoops: a machine that starts again and again without progress is stopped, and its
+// kubelet may not start. A restart by a person gives it as many starts again.
 func TestBootStopsLoops(t *testing.T) {
 	underAShell(t, func(t *testing.T, shell []string) {
 		m := newMachine(t, shell, "worker")

@@ -118,6 +118,7 @@ write() {
 place() {
 	file=$root$1
 	(umask 022 && mkdir -p "${file%/*}")
+	rm -f "$file.kiln-new" # of an interrupted run, with another mode perhaps
 	cp "$stage/tree$1" "$file.kiln-new"
 	chown "$3" "$file.kiln-new"
 	chmod "$2" "$file.kiln-new"
