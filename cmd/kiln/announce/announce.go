@@ -18,8 +18,8 @@ import (
 	"kiln/cmd/kiln/pace"
 )
 
-// MaxSent bounds the bytes that a machine may send.
-const MaxSent = 16 << 10
+// MaxSent bounds the bytes that a machine may send: Linux passes no longer argument to its curl.
+const MaxSent = 128 << 10
 
 // Bounds of what one machine may announce. The hook changes its state some 15 times.
 const (
@@ -66,7 +66,6 @@ type Board struct {
 	cluster   string // the UUID
 	poolLimit int
 	nonces    *nonces
-	changed   chan struct{} // has a value when a row has changed since it was read
 
 	mu    sync.Mutex
 	rows  map[rowKey]*row
@@ -89,7 +88,7 @@ type row struct {
 func New(cluster string, poolLimit int, rows []Row) *Board {
 	b := &Board{
 		cluster: cluster, poolLimit: poolLimit, nonces: newNonces(),
-		changed: make(chan struct{}, 1), rows: map[rowKey]*row{}, spent: map[int64]bool{},
+		rows: map[rowKey]*row{}, spent: map[int64]bool{},
 	}
 	for _, r := range rows {
 		b.rows[rowKey{r.Pool, r.Machine}] = &row{Row: r}
@@ -110,14 +109,14 @@ func (b *Board) Take(
 	if err != nil {
 		return Row{}, false, err
 	}
-	at := rowKey{machine: m.Name}
+	at, unnamed := rowKey{machine: m.Name}, rowKey{m.Name, address}
 	if m.Pool {
 		at = rowKey{m.Name, cmp.Or(status.Node, address)}
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	known := b.rows[at]
-	if err := b.mayFollow(m, known, order); err != nil {
+	if err := b.mayFollow(m, at, unnamed, order); err != nil {
 		return Row{}, false, err
 	}
 	now := time.Now().UTC().Truncate(time.Second)
@@ -137,18 +136,14 @@ func (b *Board) Take(
 	known.order, known.fresh = order, true
 	if m.Pool {
 		b.spend(order)
-		if status.Node != "" {
-			delete(b.rows, rowKey{m.Name, address}) // what it was called before it had a name
+		if at != unnamed {
+			delete(b.rows, unnamed) // what it was called before it had a name
 		}
-	}
-	select {
-	case b.changed <- struct{}{}:
-	default:
 	}
 	return known.Row, changed, nil
 }
 
-// mac is the length of a MAC in hex, and macEnd what follows it: sha256sum prints the name of
+// macLength is the length of a MAC in hex, and macEnd what follows it: sha256sum prints the name of
 // standard input, and curl separates two parts.
 const (
 	macLength = 2 * sha256.Size
@@ -186,22 +181,24 @@ func (b *Board) open(m *Machine, key, sent []byte) (s *Status, order int64, err 
 	return s, order, nil
 }
 
-// mayFollow returns why an announcement with a nonce may not follow the last one of its row, which
-// is nil if there is none.
-func (b *Board) mayFollow(m *Machine, last *row, order int64) error {
+// mayFollow returns why an announcement with a nonce may not follow the last one of its row at. The
+// row unnamed is what a pool's machine is called before it has a name: several may share an address,
+// and a machine with a name takes the place of one.
+func (b *Board) mayFollow(m *Machine, at, unnamed rowKey, order int64) error {
+	last := b.rows[at]
 	switch {
-	case last != nil && order <= last.order, b.spent[order]:
+	case last != nil && at != unnamed && order <= last.order, b.spent[order]:
 		return suspect("it came before, or a newer one did")
-	case last == nil && m.Pool && b.machines(m.Name) >= b.poolLimit:
+	case last == nil && m.Pool && b.machines(m.Name, unnamed) >= b.poolLimit:
 		return suspect("as many machines of the pool as --pool-limit have announced")
 	}
 	return nil
 }
 
-// machines returns the number of machines of a pool that have announced.
-func (b *Board) machines(pool string) (n int) {
+// machines returns the number of machines of a pool that have announced, without one row.
+func (b *Board) machines(pool string, without rowKey) (n int) {
 	for at := range b.rows {
-		if at.pool == pool {
+		if at.pool == pool && at != without {
 			n++
 		}
 	}

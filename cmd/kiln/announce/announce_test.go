@@ -184,6 +184,16 @@ func TestPool(t *testing.T) {
 	require.Equal(t, []string{"blue/a", "blue/b"}, names())
 	b.Forget([]string{"blue"})
 	require.Empty(t, names())
+	// As many as there may be, before any of them has a name; and two behind one address, whose
+	// announcements overtake each other.
+	first, second := b.Nonce(blue), b.Nonce(blue)
+	require.NoError(t, take(status("running", "files"), second, "10.8.0.1"))
+	require.NoError(t, take(status("running", "files"), first, "10.8.0.1"))
+	require.NoError(t, take(status("running", "files"), b.Nonce(blue), "10.8.0.2"))
+	requireRefused(t, take(named("c"), b.Nonce(blue), "10.8.0.3"), true, "--pool-limit")
+	require.NoError(t, take(named("a"), b.Nonce(blue), "10.8.0.1"))
+	require.NoError(t, take(named("b"), b.Nonce(blue), "10.8.0.2"))
+	require.Equal(t, []string{"blue/a", "blue/b"}, names())
 }
 
 // TestStates: what is no status.json is refused: docs/status.schema.json says what is one.

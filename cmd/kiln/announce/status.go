@@ -50,7 +50,7 @@ var steps = []string{
 // Bounds of a status.
 const (
 	maxText    = 400 // characters of a string
-	maxFaults  = 100
+	maxFaults  = 300 // a control plane has one for each object that is refused
 	maxNumbers = 1 << 40
 )
 
