@@ -121,6 +121,7 @@ func (v *checker) bgp(b *BGP, at *yamlpath.Location) {
 	if len(b.Peers) == 0 {
 		v.report(at.Key("peers"), "is empty; write the routers that need a route to the address")
 	}
+	v.routerIDs()
 	seen := map[netip.Addr]int{}
 	for i, p := range b.Peers {
 		here := at.Key("peers").Index(i)
@@ -159,4 +160,45 @@ func (v *checker) system(number uint32, at *yamlpath.Location) {
 	if number == 0 && v.has(at) {
 		v.report(at, "0 is not the number of an autonomous system; write one such as 65000")
 	}
+}
+
+// routerIDs checks that the control planes have different router IDs, and none that is zero, which
+// RFC 6286 forbids.
+func (v *checker) routerIDs() {
+	seen := map[netip.Addr]int{}
+	for _, i := range v.controlPlanes {
+		addresses, at := v.values.Nodes[i].Addresses, v.spec.Key("nodes").Index(i).Key("addresses")
+		if len(addresses) == 0 || slices.ContainsFunc(addresses, invalid) {
+			continue
+		}
+		id := RouterID(addresses)
+		first, ok := seen[id]
+		switch {
+		case id.IsUnspecified():
+			v.report(at, "the last four bytes of %s are the machine's router ID for BGP, and may "+
+				"not all be zero; give it another address, or an IPv4 address as well",
+				addresses[0])
+		case ok:
+			v.report(at, "the last four bytes of %s are the machine's router ID for BGP, and "+
+				"those of %s are the same; give one of them another address, or IPv4 addresses "+
+				"as well", addresses[0], v.c.Spec.Nodes[first].Name)
+		default:
+			seen[id] = i
+		}
+	}
+}
+
+func invalid(a netip.Addr) bool { return !a.IsValid() }
+
+// RouterID returns the number of four bytes by which other routers know a machine with these
+// addresses, written like an address (RFC 6286): its first IPv4 address, or the end of its first
+// IPv6 address.
+func RouterID(addresses []netip.Addr) netip.Addr {
+	for _, a := range addresses {
+		if a.Is4() {
+			return a
+		}
+	}
+	b := addresses[0].As16()
+	return netip.AddrFrom4([4]byte(b[12:]))
 }

@@ -1,10 +1,10 @@
 package plan
 
 import (
-	"net/netip"
 	"strconv"
 	"strings"
 
+	"kiln/render/config"
 	"kiln/render/target"
 )
 
@@ -57,18 +57,6 @@ func (p *Plan) VIPVariables(m *Machine) []Variable {
 	return append(out,
 		Variable{"bgp_enable", "true"},
 		Variable{"bgp_as", strconv.FormatUint(uint64(vip.BGP.LocalAS), 10)},
-		Variable{"bgp_routerid", m.routerID().String()},
+		Variable{"bgp_routerid", config.RouterID(m.Addresses).String()},
 		Variable{"bgp_peers", strings.Join(peers, ",")})
-}
-
-// routerID returns a number of four bytes that no other router of the autonomous system has,
-// written like an address (RFC 6286): m's IPv4 address, or the end of its IPv6 address.
-func (m *Machine) routerID() netip.Addr {
-	for _, a := range m.Addresses {
-		if a.Is4() {
-			return a
-		}
-	}
-	b := m.Addresses[0].As16()
-	return netip.AddrFrom4([4]byte(b[12:]))
 }
