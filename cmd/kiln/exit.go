@@ -142,7 +142,7 @@ func exitCode(verb *cobra.Command, err error, messages io.Writer) int {
 		return exitWrong
 	default:
 		printLines(messages, err)
-		if !reads && !errors.Is(err, render.ErrPartial) {
+		if !reads && !errors.Is(err, render.ErrPartial) && !errors.Is(err, render.ErrUnsynced) {
 			message.Printf(messages, "kiln: nothing was written\n")
 		}
 		return exitWrong

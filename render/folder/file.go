@@ -20,6 +20,9 @@ type File struct {
 	// flag that names it. Both are empty for a file that was read and is written again: Ours then
 	// holds for the content that was read.
 	What, Flag string
+	// Exists is set for a file that was read and is written again: if it is gone by then, it has
+	// been renamed or removed, and Write fails.
+	Exists bool
 	// Ours reports whether a file with this content may be replaced. An empty file always may.
 	Ours func(content []byte) bool
 }
@@ -35,6 +38,10 @@ func Write(f File, data []byte) error {
 	defer p.close()
 	info, err := p.root.Lstat(p.base)
 	if errors.Is(err, fs.ErrNotExist) {
+		if f.Exists {
+			return fmt.Errorf("%s: it has gone since it was read, and is not made again; "+
+				"run the command again", f.Path)
+		}
 		return p.create(data, f.Mode, p.root.Link)
 	}
 	if err != nil {

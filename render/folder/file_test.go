@@ -122,6 +122,10 @@ func TestWriteAfterAChange(t *testing.T) {
 		"read, and is not replaced; run the command again")
 	require.Equal(t, "kind: Secrets\n", read(t, path))
 	require.NoError(t, os.Remove(path))
+	again.Exists = true
+	require.EqualError(t, folder.Write(again, []byte("new")), path+": it has gone since it was "+
+		"read, and is not made again; run the command again")
+	require.NoFileExists(t, path)
 	require.NoError(t, os.Mkdir(path, 0o755))
 	require.EqualError(t, folder.Write(again, []byte("new")), path+": not a regular file; "+
 		"it is not replaced")

@@ -34,6 +34,10 @@ const MaxList = 256 << 20
 // not match.
 var ErrPartial = errors.New("the folder holds old and new files; run the same again")
 
+// ErrUnsynced comes when all files have their names, and the disk has not confirmed it: after a
+// loss of power the old ones may be back.
+var ErrUnsynced = errors.New("all is written, but the disk did not confirm it; run the same again")
+
 // Changes lists what a run changed in a folder, or would change.
 type Changes struct {
 	Written   []string // paths below the folder whose content is new or has changed
@@ -326,7 +330,7 @@ func (f *Folder) Sync() error {
 
 // Commit gives every staged file its own name and removes stale files. The list is renamed last and
 // shows that the run is complete. Call Sync before it. An error wraps ErrPartial if some files are
-// new by then.
+// new by then, and ErrUnsynced if all are.
 func (f *Folder) Commit() error {
 	f.made = nil
 	slices.SortFunc(f.staged, func(a, b string) int {
@@ -357,7 +361,10 @@ func (f *Folder) Commit() error {
 			return fmt.Errorf("%w: %w", ErrPartial, err)
 		}
 	}
-	return f.Sync()
+	if err := f.Sync(); err != nil {
+		return fmt.Errorf("%w: %w", ErrUnsynced, err)
+	}
+	return nil
 }
 
 func (f *Folder) removeStale() error {

@@ -170,15 +170,15 @@ func (f *File) Create() error {
 
 // Replace writes the bundle over the file that it was read from, and encrypts it again if it was
 // encrypted: to the recipients that the bundle names, or with its passphrase. Only Encrypt changes
-// them. Replace fails if the file has changed since, and if the new one could not be read again: it
-// is too large, or its dates contradict each other. The old version stays whole until the new one
-// is on disk. If the path is a link, the link stays and its target is replaced.
+// them. Replace fails if the file has changed or gone since, and if the new one could not be read
+// again: it is too large, or its dates contradict each other. The old version stays whole until the
+// new one is on disk. If the path is a link, the link stays and its target is replaced.
 func (f *File) Replace() error {
 	text, err := f.Marshal()
-	if err == nil {
-		_, err = pki.Load(text)
-	}
 	if err != nil {
+		return fmt.Errorf("%s: %w", f.Path, err)
+	}
+	if _, err := pki.Load(text); err != nil {
 		return fmt.Errorf("%s: the changed bundle could not be read again, so it was not "+
 			"written: %w", f.Path, err)
 	}
@@ -187,7 +187,7 @@ func (f *File) Replace() error {
 		return err
 	}
 	err = folder.Write(folder.File{
-		Path: f.Path, Mode: 0o600,
+		Path: f.Path, Mode: 0o600, Exists: true,
 		Ours: func(old []byte) bool { return sha256.Sum256(old) == f.sum },
 	}, data)
 	if err == nil {

@@ -31,6 +31,7 @@ type Queue struct {
 	failed  int          // the number of lines that were not written, until a line says so
 	total   int          // the number of all lost lines
 	ended   bool
+	torn    bool          // the last write ended within a line, as on a full disk
 	done    chan struct{} // closed after End, when all lines are written
 }
 
@@ -142,13 +143,20 @@ func (q *Queue) run() {
 	}
 }
 
-// write writes a line. If lines are missing before it, it writes their number first.
+// write writes a line. If lines are missing before it, it writes their number first. It ends a line
+// that was written in part, so that the next one is whole.
 func (q *Queue) write(next queuedLine) error {
 	content := next.line
 	if next.before > 0 {
 		content = slices.Concat(q.lost(next.before), content)
 	}
-	_, err := q.out.Write(content)
+	if q.torn {
+		content = append([]byte("\n"), content...)
+	}
+	n, err := q.out.Write(content)
+	if n > 0 {
+		q.torn = content[n-1] != '\n'
+	}
 	return err
 }
 

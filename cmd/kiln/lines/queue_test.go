@@ -98,6 +98,32 @@ func TestQueueFails(t *testing.T) {
 	})
 }
 
+// full is a disk that takes some bytes of the first line.
+type full struct{ bytes.Buffer }
+
+func (f *full) Write(p []byte) (int, error) {
+	if f.Len() > 0 {
+		return f.Buffer.Write(p)
+	}
+	n, _ := f.Buffer.Write(p[:2])
+	return n, errors.New("disk full")
+}
+
+// TestQueueTorn: a line that was written in part is ended, so that the next one is whole.
+func TestQueueTorn(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var disk full
+		q := NewQueue(&disk, missing)
+		for _, line := range []string{"one\n", "two\n", "three\n"} {
+			_, _ = q.Write([]byte(line))
+			synctest.Wait()
+		}
+		q.End(time.Second)
+		require.Equal(t, "on\n1 missing\ntwo\nthree\n", disk.String())
+	})
+}
+
 // TestQueueOfFile: a regular file has every line as soon as it is written, whatever their number.
 func TestQueueOfFile(t *testing.T) {
 	t.Parallel()

@@ -37,7 +37,23 @@ func OpenLog(name string, streams ...io.Writer) (*os.File, error) {
 		return nil, fmt.Errorf("--log %s: not a log of kiln serve, and nothing is added to it; "+
 			"name a new file, or such a log", name)
 	}
+	if flags == os.O_RDWR {
+		endLine(file)
+	}
 	return file, nil
+}
+
+// endLine ends the last line of a file if it was written in part. If it cannot, the next line will
+// fail too, and be counted as lost.
+func endLine(file *os.File) {
+	info, err := file.Stat()
+	if err != nil || info.Size() == 0 {
+		return
+	}
+	var last [1]byte
+	if _, err := file.ReadAt(last[:], info.Size()-1); err == nil && last[0] != '\n' {
+		_, _ = file.WriteString("\n")
+	}
 }
 
 // isStream reports whether one of the streams writes to this file.
