@@ -1,6 +1,7 @@
 package pki
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -106,13 +107,16 @@ func generationProblem(name string, generation int) string {
 		hint := fmt.Sprintf("want %s, or one of these and a machine's name: %s",
 			strings.Join(cluster, ", "), strings.Join(machines, "/NAME, ")+"/NAME")
 		if near := suggest.Nearest(purpose, slices.Concat(cluster, machines)); near != "" {
-			hint = fmt.Sprintf("did you mean %q?", strings.TrimSuffix(near+"/"+machine, "/"))
+			if slices.Contains(machines, near) {
+				near += "/" + cmp.Or(machine, "NAME")
+			}
+			hint = fmt.Sprintf("did you mean %q?", near)
 		}
 		return "no derived secret has this name; " + hint
 	case named && !config.IsMachineName(machine):
 		return fmt.Sprintf("%q is not the name of a machine or pool", machine)
 	case generation < 1 || generation > root.MaxGeneration:
-		return "generations count from 1"
+		return fmt.Sprintf("generations count from 1 to %d", root.MaxGeneration)
 	}
 	return ""
 }

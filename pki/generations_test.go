@@ -82,7 +82,7 @@ func TestGenerationsAreStrict(t *testing.T) {
 	for name := range wrong {
 		b.Generations[name] = 2
 	}
-	wrong["token/large"] = "generations count from 1"
+	wrong["token/large"] = "generations count from 1 to 1000000"
 	bundle, err = b.Marshal()
 	require.NoError(t, err)
 	public, err := b.Public.Marshal()

@@ -129,6 +129,7 @@ func TestImports(t *testing.T) {
 			"kiln/cmd/kiln/isolate",
 			"kiln/pki/private",
 			"kiln/render/folder",
+			"kiln/render/shell",
 			"kiln/render/terminal",
 		},
 		"kiln/cmd/kiln/bootmedia": {

@@ -8,7 +8,7 @@ import (
 )
 
 // Applicable returns nil if kiln apply can give the machine its newer document while it runs, and
-// else an error with the reason. The pair is one of the difference, in both states.
+// else an error with the reason. The pair p is one of d, and in both states.
 //
 // Afterwards such a machine is as its newer document says, like one that was replaced: so nothing
 // may differ that kiln apply does not write.

@@ -182,8 +182,8 @@ func (b *Board) open(m *Machine, key, sent []byte) (s *Status, order int64, err 
 }
 
 // mayFollow returns why an announcement with a nonce may not follow the last one of its row at. The
-// row unnamed is what a pool's machine is called before it has a name: several may share an address,
-// and a machine with a name takes the place of one.
+// row unnamed is what a pool's machine is called before it has a name: several may share an
+// address, and a machine with a name takes the place of one.
 func (b *Board) mayFollow(m *Machine, at, unnamed rowKey, order int64) error {
 	last := b.rows[at]
 	switch {

@@ -13,6 +13,7 @@ import (
 
 	"kiln/cmd/kiln/isolate"
 	"kiln/render/folder"
+	"kiln/render/shell"
 )
 
 // Variable is the environment variable that names a file with identities. It holds no key: others
@@ -45,12 +46,12 @@ func (k *Keys) CheckPath() error {
 	if k == nil {
 		return nil
 	}
-	for what, path := range map[string]string{
-		"--identity": k.Path, Variable: os.Getenv(Variable),
+	for _, from := range []struct{ what, path string }{
+		{"--identity", k.Path}, {Variable, os.Getenv(Variable)},
 	} {
-		if secretKey.match(path) {
+		if secretKey.match(from.path) {
 			return fmt.Errorf("%s names a file, and this is a key. Other programs of this "+
-				"computer may have seen it: make a new one with age-keygen -o FILE", what)
+				"computer may have seen it: make a new one with age-keygen -o FILE", from.what)
 		}
 	}
 	return nil
@@ -101,8 +102,12 @@ func (k *Keys) load(name string) ([]age.Identity, error) {
 			return nil, err
 		}
 	}
-	k.loaded, err = parseIdentities(path, data)
-	return k.loaded, err
+	list, err := parseIdentities(path, data)
+	if err != nil {
+		return nil, err
+	}
+	k.loaded = list
+	return list, nil
 }
 
 // CheckMode returns an error if other users may read or change a file with secrets. If it is
@@ -135,7 +140,8 @@ func openIdentities(path string, data []byte) ([]byte, error) {
 	}
 	if !withPassphrase {
 		return nil, fmt.Errorf("%s: an age file that another identity opens, and kiln opens only "+
-			"identities with a passphrase; pipe it: --identity <(age -d -i KEY %[1]s)", path)
+			"identities with a passphrase; pipe it: --identity <(age -d -i KEY %s)", path,
+			shell.Word(path))
 	}
 	passphrase, err := ask(path)
 	if err != nil {
@@ -170,8 +176,8 @@ func (p prefix) match(word string) bool {
 func parseIdentities(path string, data []byte) (list []age.Identity, err error) {
 	if bytes.Contains(data, []byte("PRIVATE KEY-----")) {
 		return nil, fmt.Errorf("%s: an SSH key, or one of TLS; kiln takes identities of age alone "+
-			"(age-keygen -o FILE). With such a key, pipe the bundle: --secrets <(age -d -i %[1]s "+
-			"FILE)", path)
+			"(age-keygen -o FILE). With such a key, pipe the bundle: --secrets <(age -d -i %s "+
+			"FILE)", path, shell.Word(path))
 	}
 	var errs []error
 	number := 0
@@ -184,6 +190,7 @@ func parseIdentities(path string, data []byte) (list []age.Identity, err error) 
 		i, err := parseIdentity(word)
 		if err != nil {
 			errs = append(errs, fmt.Errorf("%s: line %d: %w", path, number, err))
+			continue
 		}
 		list = append(list, i)
 	}

@@ -63,6 +63,9 @@ func (n *Netboot) diskImage(present []string) error {
 	if n.InstallImage == "" {
 		return nil
 	}
+	if withUser.MatchString(n.InstallImage) {
+		return fmt.Errorf("--install-image: %w", errUser)
+	}
 	const system = "flatcar"
 	s, _ := target.SystemNamed(system)
 	folder := path.Base(path.Dir(n.InstallImage))
@@ -95,7 +98,11 @@ func each(
 	var errs []error
 	seen := map[string]bool{}
 	for _, given := range values {
-		system, value, err := splitSystem(given, present)
+		if withUser.MatchString(given) {
+			errs = append(errs, fmt.Errorf("--%s: %w", flag, errUser))
+			continue
+		}
+		system, value, err := splitSystem(given, present, flag != "append")
 		for _, word := range words(value) {
 			err = errors.Join(err, media.Argument(word))
 		}
@@ -117,15 +124,25 @@ func each(
 	return errors.Join(errs...)
 }
 
+// withUser matches an address with a user, and perhaps a password.
+var withUser = regexp.MustCompile(`://[^/\s]*@`)
+
+// errUser does not show the address.
+var errUser = errors.New("a user in an address, which every process of the machine could read; " +
+	"give an address without one")
+
 // words returns the parts of a value between blanks. Any other space stays in its part, where
 // media.Argument refuses it: in a script a newline would begin another command.
 func words(value string) []string {
 	return strings.FieldsFunc(value, func(r rune) bool { return r == ' ' })
 }
 
+// systemWord matches what may be meant as the name of a system.
+var systemWord = regexp.MustCompile(`^[a-z][a-z0-9-]*$`)
+
 // splitSystem divides [OS=]VALUE. A value without OS= is for the only system that the machines
-// have.
-func splitSystem(given string, present []string) (system, value string, err error) {
+// have. It is an address, or arguments of the kernel, which may have an = of their own.
+func splitSystem(given string, present []string, address bool) (system, value string, err error) {
 	system, value, ok := strings.Cut(given, "=")
 	switch {
 	case ok && slices.Contains(present, system):
@@ -133,6 +150,11 @@ func splitSystem(given string, present []string) (system, value string, err erro
 	case ok && slices.Contains(media.Systems(), system):
 		return "", "", fmt.Errorf("no machine has %s; they have %s",
 			system, strings.Join(present, ", "))
+	case len(present) == 0:
+		return "", "", errors.New("no machine boots over the network")
+	case ok && address && systemWord.MatchString(system):
+		return "", "", fmt.Errorf("there is no system %q; write %s", system,
+			strings.Join(present, " or "))
 	case len(present) == 1:
 		return present[0], given, nil
 	}

@@ -185,12 +185,14 @@ func passing(code int) bool {
 // login that can be read.
 func lasting(err error) bool {
 	var op *net.OpError
+	var name *net.DNSError
 	var certificate *tls.CertificateVerificationError
 	var redirect redirectError
 	var token *errcode.ErrorResponse
 	var login loginError
-	return errors.As(err, &op) && op.Op == "dial" || errors.As(err, &certificate) ||
-		errors.As(err, &redirect) || errors.As(err, &login) ||
+	passes := errors.As(err, &name) && (name.IsTemporary || name.IsTimeout)
+	return errors.As(err, &op) && op.Op == "dial" && !op.Timeout() && !passes ||
+		errors.As(err, &certificate) || errors.As(err, &redirect) || errors.As(err, &login) ||
 		errors.Is(err, auth.ErrBasicCredentialNotFound) ||
 		errors.As(err, &token) && !passing(token.StatusCode)
 }

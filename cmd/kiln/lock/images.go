@@ -126,19 +126,30 @@ func (l *Locker) ask(
 		builds = "it has none for Linux"
 	}
 	lacks := func(arch string) bool { return !slices.Contains(found.arches, arch) }
-	if i := slices.IndexFunc(want.every, lacks); i >= 0 {
+	if missing := only(want.every, lacks); missing != "" {
 		return "", "", fmt.Errorf("has no build for %s, and machines of that architecture run "+
-			"it; %s", want.every[i], builds)
+			"it; %s", missing, builds)
 	}
-	i := slices.IndexFunc(want.arches, lacks)
+	missing := only(want.arches, lacks)
 	switch {
-	case i < 0:
+	case missing == "":
 		return found.digest, "", nil
 	case !slices.ContainsFunc(want.arches, func(arch string) bool { return !lacks(arch) }):
 		return "", "", fmt.Errorf("has no build for any machine of the cluster; %s", builds)
 	}
 	return found.digest, fmt.Sprintf("has no build for %s; keep its pods from machines of that "+
-		"architecture (kubernetes.io/arch)", want.arches[i]), nil
+		"architecture (kubernetes.io/arch)", missing), nil
+}
+
+// only returns those of a list for which a function returns true, as "a, b".
+func only(list []string, is func(string) bool) string {
+	var out []string
+	for _, s := range list {
+		if is(s) {
+			out = append(out, s)
+		}
+	}
+	return strings.Join(out, ", ")
 }
 
 func indexOf(list []target.Image, name string) int {
