@@ -23,9 +23,6 @@ var plainURL = regexp.MustCompile(`^[A-Za-z0-9:/._~{}\[\]%+,=@!$&()*;?#-]+$`)
 var hostPort = regexp.MustCompile(
 	`^([a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?|\[[0-9a-f:]+\])(:[1-9][0-9]{0,4})?$`)
 
-// portText matches the port of a URL, or none.
-var portText = regexp.MustCompile(`^([1-9][0-9]*)?$`)
-
 // urlProblem returns why a string is not the URL of a server with one of the schemes, "" if it is
 // one.
 func urlProblem(text string, schemes ...string) string {
@@ -48,7 +45,7 @@ func urlProblem(text string, schemes ...string) string {
 		return fmt.Sprintf("%s has no host; write it like %s", quote(text), example)
 	case strings.ToLower(u.Host) != u.Host:
 		return fmt.Sprintf("%s has a host in upper case; write it in lower case", quote(text))
-	case !portText.MatchString(u.Port()) || strings.HasSuffix(u.Host, ":") || !fitsPort(u.Host):
+	case !fitsPort(u.Host):
 		return fmt.Sprintf("%s has no valid port; write a number from 1 to %d, or none",
 			quote(text), math.MaxUint16)
 	case !hostPort.MatchString(u.Host) || !isHost(u.Hostname()):
@@ -69,9 +66,10 @@ func isHost(host string) bool {
 	return hostProblem(host) == ""
 }
 
-// fitsPort reports whether the port of a host is a port, or there is none.
+// fitsPort reports whether the port of a host is a number from 1 to 65535 without zeros in front, or
+// there is none.
 func fitsPort(host string) bool {
-	_, text, _ := strings.Cut(host[strings.LastIndexByte(host, ']')+1:], ":")
-	port, err := strconv.Atoi(text)
-	return text == "" || err == nil && port <= math.MaxUint16
+	_, text, found := strings.Cut(host[strings.LastIndexByte(host, ']')+1:], ":")
+	port, err := strconv.ParseUint(text, 10, 16)
+	return !found || err == nil && port > 0 && text[0] != '0'
 }

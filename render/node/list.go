@@ -3,7 +3,6 @@ package node
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"path"
 	"slices"
@@ -30,18 +29,19 @@ func (n *Node) Sums() (sums map[string]string, whole bool) {
 	return sums, whole
 }
 
-// Altered reports whether the content of a file is another than the one that sums, of Sums, has.
+// Altered reports whether the content of f is not the one in sums, or sums has no such file. Sums
+// returns them.
 func (f *File) Altered(sums map[string]string) bool {
 	sum := sha256.Sum256(f.Content)
 	listed := sums[f.Path]
 	return listed == "" || !strings.HasPrefix(hex.EncodeToString(sum[:]), listed)
 }
 
-// CheckWhole fails if the end of a document is missing, of which n is what was read. It is for
-// documents of lines, which can still be read after most cuts: a cut leaves out files, or the end
-// of the last one. The content of each file of last must be the listed one; other files may have
-// been changed, and files added, by hand. If kiln made no file of the document, CheckWhole knows
-// nothing of it, and returns nil.
+// CheckWhole fails if n was read from a document whose end is missing. It is for documents of lines,
+// which can still be read after most cuts: a cut leaves out files, or the end of the last one. The
+// content of each file of last must be the listed one; other files may have been changed, and files
+// added, by hand. If kiln made no file of the document, CheckWhole knows nothing of it, and returns
+// nil.
 func (n *Node) CheckWhole(last ...string) error {
 	dir := path.Dir(List)
 	ours := func(p string) bool { return p == dir || strings.HasPrefix(p, dir+"/") }
@@ -49,7 +49,7 @@ func (n *Node) CheckWhole(last ...string) error {
 	if !whole {
 		if slices.ContainsFunc(n.Dirs, func(d Dir) bool { return ours(d.Path) }) ||
 			slices.ContainsFunc(n.Files, func(f File) bool { return ours(f.Path) }) {
-			return cutOff("without the end of " + List + ", its list of files")
+			return cutOff(": " + List + ", the list of its files, has no end")
 		}
 		return nil
 	}
@@ -60,19 +60,17 @@ func (n *Node) CheckWhole(last ...string) error {
 		}
 	}
 	if len(missing) > 0 {
-		return cutOff("without " + slices.Min(missing) + ", which " + List + " names")
+		return cutOff(": " + slices.Min(missing) + " is missing, which " + List + " names")
 	}
 	for _, p := range last {
 		if sums[p] != "" && n.File(p).Altered(sums) {
-			return cutOff("in the middle of " + p + ", or this file was changed")
+			return cutOff(" in " + p + ", or this file was changed")
 		}
 	}
 	return nil
 }
 
 func cutOff(where string) error {
-	return fmt.Errorf("the document is cut off: it ends %s; %w", where, errWhole)
+	return fmt.Errorf("the document is cut off%s; copy or download it again, or render it again",
+		where)
 }
-
-// errWhole is what to do about a document that was cut off.
-var errWhole = errors.New("copy or download it again, or render it again")

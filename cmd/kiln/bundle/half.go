@@ -76,11 +76,16 @@ func CheckNewestHalf(stored, path string, half *pki.Public) error {
 // publicCommand returns the command that writes the public half of the bundle in the file path into
 // the file stored.
 func publicCommand(path, stored string) string {
-	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
-		path = "BUNDLE" // it came from a pipe
-	}
-	return fmt.Sprintf("kiln secrets public --secrets %s --out %s", shell.Word(path),
+	return fmt.Sprintf("kiln secrets public --secrets %s --out %s", shell.Word(named(path)),
 		shell.Word(stored))
+}
+
+// named returns the path of a bundle's file, or BUNDLE if it came from a pipe.
+func named(path string) string {
+	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
+		return "BUNDLE"
+	}
+	return path
 }
 
 // CheckWritten returns an error if half, of the bundle in the file path, is older than what was
@@ -180,10 +185,6 @@ func StaleHalf(stored, path string, half *pki.Public) (note string, err error) {
 	if err != nil || bytes.Equal(old, now) {
 		return "", err
 	}
-	of := path
-	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
-		of = "the bundle"
-	}
-	return fmt.Sprintf("%s is no longer the public half of %s; run: %s", stored, of,
+	return fmt.Sprintf("%s is no longer the public half of %s; run: %s", stored, named(path),
 		publicCommand(path, stored)), nil
 }

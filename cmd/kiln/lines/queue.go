@@ -151,7 +151,7 @@ func (q *Queue) write(next queuedLine) error {
 		content = slices.Concat(q.lost(next.before), content)
 	}
 	if q.torn {
-		content = append([]byte("\n"), content...)
+		content = slices.Concat([]byte("\n"), content)
 	}
 	n, err := q.out.Write(content)
 	if n > 0 {

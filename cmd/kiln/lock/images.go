@@ -125,31 +125,23 @@ func (l *Locker) ask(
 	if len(found.arches) == 0 {
 		builds = "it has none for Linux"
 	}
-	lacks := func(arch string) bool { return !slices.Contains(found.arches, arch) }
-	if missing := only(want.every, lacks); missing != "" {
+	has := func(arch string) bool { return slices.Contains(found.arches, arch) }
+	lacking := func(arches []string) string {
+		return strings.Join(slices.DeleteFunc(slices.Clone(arches), has), ", ")
+	}
+	if missing := lacking(want.every); missing != "" {
 		return "", "", fmt.Errorf("has no build for %s, and machines of that architecture run "+
 			"it; %s", missing, builds)
 	}
-	missing := only(want.arches, lacks)
+	missing := lacking(want.arches)
 	switch {
 	case missing == "":
 		return found.digest, "", nil
-	case !slices.ContainsFunc(want.arches, func(arch string) bool { return !lacks(arch) }):
+	case !slices.ContainsFunc(want.arches, has):
 		return "", "", fmt.Errorf("has no build for any machine of the cluster; %s", builds)
 	}
 	return found.digest, fmt.Sprintf("has no build for %s; keep its pods from machines of that "+
 		"architecture (kubernetes.io/arch)", missing), nil
-}
-
-// only returns those of a list for which a function returns true, as "a, b".
-func only(list []string, is func(string) bool) string {
-	var out []string
-	for _, s := range list {
-		if is(s) {
-			out = append(out, s)
-		}
-	}
-	return strings.Join(out, ", ")
 }
 
 func indexOf(list []target.Image, name string) int {
