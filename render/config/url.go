@@ -66,8 +66,8 @@ func isHost(host string) bool {
 	return hostProblem(host) == ""
 }
 
-// fitsPort reports whether the port of a host is a number from 1 to 65535 without zeros in front, or
-// there is none.
+// fitsPort reports whether the port of a host is a number from 1 to 65535 without zeros in front,
+// or there is none.
 func fitsPort(host string) bool {
 	_, text, found := strings.Cut(host[strings.LastIndexByte(host, ']')+1:], ":")
 	port, err := strconv.ParseUint(text, 10, 16)

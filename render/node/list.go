@@ -37,11 +37,11 @@ func (f *File) Altered(sums map[string]string) bool {
 	return listed == "" || !strings.HasPrefix(hex.EncodeToString(sum[:]), listed)
 }
 
-// CheckWhole fails if n was read from a document whose end is missing. It is for documents of lines,
-// which can still be read after most cuts: a cut leaves out files, or the end of the last one. The
-// content of each file of last must be the listed one; other files may have been changed, and files
-// added, by hand. If kiln made no file of the document, CheckWhole knows nothing of it, and returns
-// nil.
+// CheckWhole fails if n was read from a document whose end is missing. It is for documents of
+// lines, which can still be read after most cuts: a cut leaves out files, or the end of the last
+// one. The content of each file of last must be the listed one; other files may have been changed,
+// and files added, by hand. If kiln made no file of the document, CheckWhole knows nothing of it,
+// and returns nil.
 func (n *Node) CheckWhole(last ...string) error {
 	dir := path.Dir(List)
 	ours := func(p string) bool { return p == dir || strings.HasPrefix(p, dir+"/") }
