@@ -1,8 +1,6 @@
 package templates_test
 
 import (
-	"bytes"
-	"compress/gzip"
 	"encoding/json"
 	"io/fs"
 	"maps"
@@ -249,30 +247,5 @@ func TestStatusSchema(t *testing.T) {
 			!strings.Contains(string(source), "step_"+name+"() {") {
 			t.Errorf("there is no step %s", step)
 		}
-	}
-}
-
-// TestBootIsSmall: what the design promises of the hook, and what a machine gets besides.
-func TestBootIsSmall(t *testing.T) {
-	t.Parallel()
-	packed := func(text string) int {
-		var b bytes.Buffer
-		w, err := gzip.NewWriterLevel(&b, gzip.BestCompression)
-		must(t, err)
-		_, err = w.Write([]byte(text))
-		must(t, err)
-		must(t, w.Close())
-		return b.Len()
-	}
-	if raw, small := len(templates.Boot), packed(templates.Boot); raw > 8192 || small > 3072 {
-		t.Errorf("the hook has %d bytes, %d compressed; at most 8192 and 3072", raw, small)
-	}
-	for _, steps := range []string{"pre-boot machine preflight etcd kubelet member control-plane " +
-		"objects node post-boot retire", "machine preflight kubelet node retire",
-		"machine preflight name kubelet node retire"} {
-		text := templates.Steps(strings.Fields(steps), templates.CheckKinds())
-		t.Logf("hook %d bytes, %d compressed; with steps %q and all checks %d, %d compressed",
-			len(templates.Boot), packed(templates.Boot), steps, len(templates.Boot+text),
-			packed(templates.Boot+text))
 	}
 }
