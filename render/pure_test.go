@@ -94,6 +94,10 @@ func TestImports(t *testing.T) {
 			"kiln/render/rollout",
 			"kiln/render/shell",
 		},
+		"kiln/cmd/kiln/ledger": {
+			"kiln/cmd/kiln/announce",
+			"kiln/render/folder",
+		},
 		"kiln/cmd/kiln/lines": {},
 		"kiln/cmd/kiln/remote": {
 			"kiln/cmd/kiln/isolate",
@@ -245,6 +249,7 @@ func TestImports(t *testing.T) {
 		},
 		"kiln/cmd/kiln/serve": {
 			"kiln/cmd/kiln/announce",
+			"kiln/cmd/kiln/ledger",
 			"kiln/cmd/kiln/lines",
 			"kiln/cmd/kiln/message",
 			"kiln/cmd/kiln/mirror",

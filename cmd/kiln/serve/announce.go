@@ -84,7 +84,7 @@ func (s *Server) hear(w http.ResponseWriter, r *http.Request, it *item) {
 		refuse(w, rec, refusal.Reason)
 		return
 	}
-	if err := s.state.change(); err != nil {
+	if err := s.state.Change(); err != nil {
 		later(w, rec, err.Error())
 		s.breakOff(err)
 		return

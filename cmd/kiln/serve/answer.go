@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"kiln/cmd/kiln/ledger"
 )
 
 // ServeHTTP answers one request. A client that asks for the document of another machine learns
@@ -97,7 +99,7 @@ func later(w http.ResponseWriter, rec *record, reason string) {
 
 // show answers with an item that holds no secret.
 func (s *Server) show(w http.ResponseWriter, r *http.Request, it *item, rec *record) {
-	if it.closes != nil && s.state.count(&fetch{Path: it.closes.path, SHA256: it.closes.sum}) > 0 {
+	if it.closes != nil && s.state.Count(&ledger.Fetch{Path: it.closes.path, SHA256: it.closes.sum}) > 0 {
 		refuse(w, rec, "its document has been fetched")
 		return
 	}
@@ -109,7 +111,7 @@ func (s *Server) show(w http.ResponseWriter, r *http.Request, it *item, rec *rec
 	defer func() { _ = from.Close() }()
 	// A document that has changed since does not count as another one here: nothing but --again
 	// lets a machine overwrite its disk once more.
-	if it.installs != nil && s.state.isFetched(it.installs.path) {
+	if it.installs != nil && s.state.IsFetched(it.installs.path) {
 		script := diskScript(it.installs.node)
 		from, size = io.NopCloser(strings.NewReader(script)), int64(len(script))
 		rec.Reason = "the machine has its document, and boots its disk"

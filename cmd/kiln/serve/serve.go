@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"kiln/cmd/kiln/announce"
+	"kiln/cmd/kiln/ledger"
 	"kiln/cmd/kiln/pace"
 )
 
@@ -58,7 +59,7 @@ type Options struct {
 // Server gives machines their documents.
 type Server struct {
 	catalogue *catalogue
-	state     *state
+	state     *ledger.Ledger
 	again     []string
 	peers     Peers
 	limit     int // the number of machines that get a pool's document
@@ -103,14 +104,14 @@ func New(dirs []string, o Options) (*Server, error) {
 				name, c.cluster)
 		}
 	}
-	st, err := openState(o.State, c.id, o.PoolLimit)
+	st, err := ledger.Open(o.State, c.id, o.PoolLimit)
 	if err != nil {
 		return nil, err
 	}
 	s := &Server{
 		catalogue: c, state: st, again: o.Again, peers: o.Peers, limit: o.PoolLimit,
 		window: o.Window, life: max(o.Window, o.Life), alarms: alarms{warn: o.Warn},
-		board: st.board, onAnnounce: o.Announced,
+		board: st.Board(), onAnnounce: o.Announced,
 		stopping: make(chan struct{}), broken: make(chan error, 1),
 		turns: map[string]*turn{}, pools: map[string]int{},
 	}
@@ -123,14 +124,14 @@ func New(dirs []string, o Options) (*Server, error) {
 // reads: the server drops such lines, and counts them.
 func (s *Server) Begin(log io.Writer) error {
 	s.audit = newAudit(log)
-	return s.state.forget(s.again)
+	return s.state.Forget(s.again)
 }
 
 // Serve answers on l until the window ends or ctx is done. It fails if the listener fails, or if
 // the state cannot be written. Transfers that are open at the end have some seconds left. It may be
 // called once, after Begin.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
-	defer s.state.close()
+	defer s.state.Close()
 	s.until = time.Now().Add(s.window)
 	h := s.httpServer()
 	s.audit.write(&record{

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+
+	"kiln/cmd/kiln/ledger"
 )
 
 // Cluster returns the name and the UUID of the cluster whose documents are served.
@@ -50,11 +52,11 @@ func (s *Server) Fetched() []string {
 // does not count.
 func (s *Server) isFetched(it *item) bool {
 	document := it.document()
-	if !s.state.isFetched(document.path) {
+	if !s.state.IsFetched(document.path) {
 		return false // without reading the file
 	}
 	data, err := document.read()
-	return err == nil && s.state.count(&fetch{Path: document.path, SHA256: hexSum(data, 0)}) > 0
+	return err == nil && s.state.Count(&ledger.Fetch{Path: document.path, SHA256: hexSum(data, 0)}) > 0
 }
 
 // Alarms returns a line for each kind of alarm, with the number of alarms.

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"kiln/cmd/kiln/ledger"
 )
 
 // give answers with a document unless the machine has fetched it before. Requests of one machine
@@ -29,14 +31,14 @@ func (s *Server) give(w http.ResponseWriter, r *http.Request, it *item, rec *rec
 		later(w, rec, "the server is ending")
 		return
 	}
-	s.giveInTurn(w, it, &fetch{
+	s.giveInTurn(w, it, &ledger.Fetch{
 		Path: it.document().path, Node: it.node, Machine: machine, Remote: r.RemoteAddr,
 	}, rec)
 }
 
 // giveInTurn reads the document and sends it, unless the machine has fetched it before or the limit
 // of the pool is reached.
-func (s *Server) giveInTurn(w http.ResponseWriter, it *item, f *fetch, rec *record) {
+func (s *Server) giveInTurn(w http.ResponseWriter, it *item, f *ledger.Fetch, rec *record) {
 	data, sum, err := it.readDocument()
 	if err != nil {
 		s.alarms.raise(unreadable, it.path, "%s cannot be given, and %s waits for it: %v",
@@ -45,7 +47,7 @@ func (s *Server) giveInTurn(w http.ResponseWriter, it *item, f *fetch, rec *reco
 		return
 	}
 	f.SHA256 = sum
-	if before := s.state.find(f); before != nil {
+	if before := s.state.Find(f); before != nil {
 		s.raiseAgain(it, before, f)
 		refuse(w, rec, fmt.Sprintf("fetched before, at %s by %s",
 			before.Time.Format(time.RFC3339), before.Remote))
@@ -70,7 +72,7 @@ func (s *Server) giveInTurn(w http.ResponseWriter, it *item, f *fetch, rec *reco
 }
 
 // send sends a document, and adds a whole transfer to the state.
-func (s *Server) send(w http.ResponseWriter, it *item, data []byte, f *fetch, rec *record) {
+func (s *Server) send(w http.ResponseWriter, it *item, data []byte, f *ledger.Fetch, rec *record) {
 	var err error
 	rec.Status, rec.given = http.StatusOK, true
 	rec.Bytes, err = s.deliver(w, data)
@@ -93,11 +95,12 @@ func (s *Server) send(w http.ResponseWriter, it *item, data []byte, f *fetch, re
 	}
 	rec.Decision = "served"
 	f.Time = time.Now().UTC().Truncate(time.Second)
-	if err := s.state.add(*f); err != nil {
+	if err := s.state.Add(*f); err != nil {
 		rec.Reason = err.Error()
 		s.breakOff(err)
 	}
-	if n := s.state.machines(f); it.pool && n > 1 {
+	same := func(remote string) bool { return peer(remote) == peer(f.Remote) }
+	if n := s.state.Machines(f, same); it.pool && n > 1 {
 		s.alarms.raise(poolShared, it.path, "%s: %s has it as %d machines; behind a NAT or a "+
 			"proxy that is usual, and otherwise somebody collects it",
 			rec.Document, peer(f.Remote), n)
@@ -105,7 +108,7 @@ func (s *Server) send(w http.ResponseWriter, it *item, data []byte, f *fetch, re
 }
 
 // raiseAgain raises the alarm about a document that was asked for again after somebody fetched it.
-func (s *Server) raiseAgain(it *item, before, now *fetch) {
+func (s *Server) raiseAgain(it *item, before, now *ledger.Fetch) {
 	first, second := peer(before.Remote), peer(now.Remote)
 	name, at := strings.TrimPrefix(now.Path, "/"), before.Time.Format(time.RFC3339)
 	if it.holds != nil {
@@ -151,10 +154,10 @@ func (s *Server) turn(key string) (taken chan struct{}, leave func()) {
 // enter counts an open transfer of a pool's document, and returns the function that ends it. It
 // reports full if as many machines as may have the document have it. It reports busy if they will
 // have it when the open transfers end. In both cases it counts nothing.
-func (s *Server) enter(f *fetch) (leave func(), full, busy bool) {
+func (s *Server) enter(f *ledger.Fetch) (leave func(), full, busy bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	switch have := s.state.count(f); {
+	switch have := s.state.Count(f); {
 	case have >= s.limit:
 		return nil, true, false
 	case have+s.pools[f.Path] >= s.limit:
