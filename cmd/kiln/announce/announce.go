@@ -35,6 +35,9 @@ type Machine struct {
 	Document string
 }
 
+// is reports whether two machines have the same name.
+func (m *Machine) is(o Machine) bool { return m.Name == o.Name && m.Pool == o.Pool }
+
 // Row is the last state of a machine.
 type Row struct {
 	Machine string `json:"machine"` // its name; of a pool's machine the one that it claims
@@ -65,6 +68,7 @@ func suspect(reason string) *Refusal { return &Refusal{Reason: reason, Suspect: 
 type Board struct {
 	cluster   string // the UUID
 	poolLimit int
+	bounds    bounds
 	nonces    *nonces
 
 	mu    sync.Mutex
@@ -83,15 +87,23 @@ type row struct {
 	fresh bool // this server heard it, and not only an earlier one
 }
 
-// New returns the board of the cluster with this UUID. poolLimit is the number of machines that a
-// pool may have. rows are those that an earlier server kept.
-func New(cluster string, poolLimit int, rows []Row) *Board {
+// New returns the board of the cluster with this UUID. machines are all that announce, and poolLimit
+// is the number of machines that a pool may have. rows are those that an earlier server kept: New
+// leaves out those of no machine, and what no machine announces.
+func New(cluster string, machines []Machine, poolLimit int, rows []Row) *Board {
 	b := &Board{
-		cluster: cluster, poolLimit: poolLimit, nonces: newNonces(),
-		rows: map[rowKey]*row{}, spent: map[int64]bool{},
+		cluster: cluster, poolLimit: poolLimit, bounds: newBounds(machines, poolLimit),
+		nonces: newNonces(), rows: map[rowKey]*row{}, spent: map[int64]bool{},
 	}
 	for _, r := range rows {
-		b.rows[rowKey{r.Pool, r.Machine}] = &row{Row: r}
+		m := Machine{Name: cmp.Or(r.Pool, r.Machine), Pool: r.Pool != ""}
+		at := rowKey{r.Pool, r.Machine}
+		if !slices.ContainsFunc(machines, m.is) || r.Status.check() != nil ||
+			m.Pool && b.isFull(&m, at) {
+			continue
+		}
+		r.Status.shorten(b.bounds.room(&m))
+		b.rows[at] = &row{Row: r}
 	}
 	return b
 }
@@ -119,6 +131,7 @@ func (b *Board) Take(
 	if err := b.mayFollow(m, at, unnamed, order); err != nil {
 		return Row{}, false, err
 	}
+	status.shorten(b.bounds.room(m))
 	now := time.Now().UTC().Truncate(time.Second)
 	if known == nil {
 		known = &row{Row: Row{Machine: at.machine, Pool: at.pool}}
@@ -189,20 +202,25 @@ func (b *Board) mayFollow(m *Machine, at, unnamed rowKey, order int64) error {
 	switch {
 	case last != nil && at != unnamed && order <= last.order, b.spent[order]:
 		return suspect("it came before, or a newer one did")
-	case last == nil && m.Pool && b.machines(m.Name, unnamed) >= b.poolLimit:
+	case last == nil && m.Pool && b.isFull(m, unnamed):
 		return suspect("as many machines of the pool as --pool-limit have announced")
 	}
 	return nil
 }
 
-// machines returns the number of machines of a pool that have announced, without one row.
-func (b *Board) machines(pool string, without rowKey) (n int) {
+// isFull reports whether no more machines of a pool may announce. It does not count one row.
+func (b *Board) isFull(m *Machine, without rowKey) bool {
+	pool, all := 0, 0
 	for at := range b.rows {
-		if at.pool == pool && at != without {
-			n++
+		if at == without || at.pool == "" {
+			continue
+		}
+		all++
+		if at.pool == m.Name {
+			pool++
 		}
 	}
-	return n
+	return pool >= b.poolLimit || all >= b.bounds.pooled
 }
 
 // spend remembers a nonce until nobody could use it again.

@@ -68,7 +68,7 @@ func requireRefused(t *testing.T, err error, suspect bool, reason string) {
 // it just got.
 func TestHostile(t *testing.T) {
 	t.Parallel()
-	b := New(cluster, 100, nil)
+	b := New(cluster, nil, 100, nil)
 	good := status("running", "files")
 	take := func(m *Machine, sent []byte) error {
 		_, _, err := b.Take(m, keyOf[m], sent, "10.0.0.99")
@@ -89,7 +89,7 @@ func TestHostile(t *testing.T) {
 	// With a wrong nonce.
 	for _, nonce := range []string{
 		"", "00", "zz", b.Nonce(two), b.Nonce(&Machine{Name: "cp-1", Pool: true}),
-		New(cluster, 1, nil).Nonce(one), b.Nonce(one)[:46], b.Nonce(one) + "00",
+		New(cluster, nil, 1, nil).Nonce(one), b.Nonce(one)[:46], b.Nonce(one) + "00",
 	} {
 		requireRefused(t, take(one, sealed(keyOf[one], good, nonce)), false, "nonce")
 	}
@@ -111,7 +111,7 @@ func TestHostile(t *testing.T) {
 	require.Equal(t, "files", b.Rows()[0].Status.Step)
 
 	// A new server does not know the nonces of the old one, so that nothing comes twice.
-	again := New(cluster, 100, b.Rows())
+	again := New(cluster, []Machine{*one}, 100, b.Rows())
 	require.Equal(t, b.Rows(), again.Rows())
 	_, _, err := again.Take(one, keyOf[one], sent, "10.0.0.99")
 	requireRefused(t, err, false, "this server's")
@@ -121,7 +121,7 @@ func TestHostile(t *testing.T) {
 func TestOldNonce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		b := New(cluster, 100, nil)
+		b := New(cluster, nil, 100, nil)
 		sent := func() []byte {
 			return sealed(keyOf[one], status("running", "files"), b.Nonce(one))
 		}
@@ -140,7 +140,7 @@ func TestOldNonce(t *testing.T) {
 func TestPace(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		b := New(cluster, 100, nil)
+		b := New(cluster, nil, 100, nil)
 		for range burst {
 			require.NoError(t, send(b, one, status("running", "files")))
 		}
@@ -156,7 +156,7 @@ func TestPace(t *testing.T) {
 // the limit.
 func TestPool(t *testing.T) {
 	t.Parallel()
-	b := New(cluster, 2, nil)
+	b := New(cluster, nil, 2, nil)
 	take := func(text, nonce, address string) error {
 		_, _, err := b.Take(blue, keyOf[blue], sealed(keyOf[blue], text, nonce), address)
 		return err
@@ -214,6 +214,8 @@ func TestStates(t *testing.T) {
 		status("over", "done"), status("done", "x"), status("", ""),
 		status("done", "done", `"document":""`, `"document":"0"`),
 		status("done", "done", `"node":""`, `"node":"\u001b[2J"`),
+		status("done", "done", `"node":""`, `"node":"`+long[:254]+`"`),
+		status("done", "done", `"files":1`, `"a":1`+numbered(65)),
 		status("done", "done", `"waiting":""`, `"waiting":"`+"\x7f"+`"`),
 		status("done", "done", `"waiting":""`, `"waiting":"é"`),
 		status("done", "done", `"waiting":""`, `"waiting":"\""`),
@@ -243,6 +245,14 @@ func TestStates(t *testing.T) {
 	}
 }
 
+// numbered returns n members of a JSON object.
+func numbered(n int) (text string) {
+	for i := range n {
+		text += fmt.Sprintf(`,"b%d":1`, i)
+	}
+	return text
+}
+
 // TestSchema: the phases and steps are those of the schema.
 func TestSchema(t *testing.T) {
 	t.Parallel()
@@ -260,7 +270,7 @@ func TestSchema(t *testing.T) {
 // TestMany: two hundred machines announce at once, each its whole boot.
 func TestMany(t *testing.T) {
 	t.Parallel()
-	b := New(cluster, 100, nil)
+	b := New(cluster, nil, 100, nil)
 	var all sync.WaitGroup
 	for i := range 200 {
 		all.Go(func() {
@@ -335,11 +345,11 @@ func TestWait(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				before := New(cluster, 100, nil)
+				before := New(cluster, nil, 100, nil)
 				for _, e := range row.earlier {
 					require.NoError(t, send(before, e.m, e.text))
 				}
-				b := New(cluster, 100, before.Rows())
+				b := New(cluster, machines, 100, before.Rows())
 				ctx, cancel := context.WithTimeout(t.Context(), 100*time.Second)
 				defer cancel()
 				go func() {
@@ -363,7 +373,7 @@ func TestWait(t *testing.T) {
 // for and each fault with its remedy, the worst first, and a name commands no terminal.
 func TestTable(t *testing.T) {
 	t.Parallel()
-	b := New(cluster, 100, nil)
+	b := New(cluster, nil, 100, nil)
 	var out bytes.Buffer
 	machines := []Machine{
 		{Name: "cp-1"}, {Name: "cp-2"}, {Name: "worker-1"}, {Name: "blue", Pool: true},

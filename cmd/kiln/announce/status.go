@@ -50,6 +50,8 @@ var steps = []string{
 // Bounds of a status.
 const (
 	maxText    = 400 // characters of a string
+	maxName    = 253 // characters of a Node's name
+	maxKeys    = 64  // steps or versions
 	maxFaults  = 300 // a control plane has one for each object that is refused
 	maxNumbers = 1 << 40
 )
@@ -90,6 +92,9 @@ func parse(data []byte) (*Status, error) {
 		if err != nil {
 			return nil, err
 		}
+		if len(inner) > maxKeys {
+			return nil, errors.New("it has too many " + name)
+		}
 		for key := range inner {
 			if !keyName.MatchString(key) {
 				return nil, errNotPlain
@@ -99,6 +104,9 @@ func parse(data []byte) (*Status, error) {
 	var list []json.RawMessage
 	if err := json.Unmarshal(fields["faults"], &list); err != nil || list == nil {
 		return nil, errors.New("its faults are no list")
+	}
+	if len(list) > maxFaults {
+		return nil, errors.New("it has too many faults")
 	}
 	for _, fault := range list {
 		inner, err := object(fault)
@@ -125,8 +133,8 @@ func (s *Status) check() error {
 		return errors.New("it has no step of the hook")
 	case !document.MatchString(s.Document):
 		return errors.New("its document is no SHA-256")
-	case len(s.Faults) > maxFaults:
-		return errors.New("it has too many faults")
+	case len(s.Node) > maxName:
+		return errors.New("its name is too long for a Node")
 	}
 	numbers := append(slices.Collect(maps.Values(s.Steps)), s.Uptime)
 	if slices.Min(numbers) < 0 || slices.Max(numbers) > maxNumbers {

@@ -2,6 +2,7 @@
 package message
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -32,6 +33,16 @@ func JSON(w io.Writer, report any) error {
 	enc := json.NewEncoder(w)
 	enc.SetIndent("", "  ")
 	return enc.Encode(report)
+}
+
+// Line returns a value as one line of JSON, with its end. Unlike json.Marshal it writes < as one
+// byte and not as six, so that whoever chooses the text does not choose the size of a file.
+func Line(value any) ([]byte, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	err := enc.Encode(value)
+	return b.Bytes(), err
 }
 
 // ReportError comes if a verb has written its files, and then cannot print its report.
