@@ -75,6 +75,7 @@ func TestImports(t *testing.T) {
 			"kiln/render/target",
 		},
 		"kiln/cmd/kiln/announce": {
+			"kiln/cmd/kiln/message",
 			"kiln/cmd/kiln/pace",
 			"kiln/pki/private",
 			"kiln/render/plural",
@@ -96,6 +97,7 @@ func TestImports(t *testing.T) {
 		},
 		"kiln/cmd/kiln/ledger": {
 			"kiln/cmd/kiln/announce",
+			"kiln/cmd/kiln/message",
 			"kiln/render/folder",
 		},
 		"kiln/cmd/kiln/lines": {},
@@ -107,6 +109,7 @@ func TestImports(t *testing.T) {
 		"kiln/cmd/kiln/watch": {
 			"kiln/cmd/kiln/announce",
 			"kiln/cmd/kiln/lines",
+			"kiln/cmd/kiln/message",
 			"kiln/cmd/kiln/screen",
 			"kiln/cmd/kiln/serve",
 			"kiln/cmd/kiln/usage",

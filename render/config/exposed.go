@@ -87,8 +87,8 @@ var inventoryHead = regexp.MustCompile(
 // names tell them apart from the user's files. A test in package render compares them with what it
 // writes.
 var renderedNames = []string{
-	inventory, "served.json", "admin.conf", "config.ign", "user-data", "meta-data",
-	"network-config", "body.ign", "body.sh",
+	inventory, "served.json", "served.json.announced", "admin.conf", "config.ign", "user-data",
+	"meta-data", "network-config", "body.ign", "body.sh",
 }
 
 // refuseRendered returns an error for a file or folder of kiln render --out: documents and the

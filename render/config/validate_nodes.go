@@ -12,7 +12,7 @@ import (
 // reservedNames have another meaning in the output folder or the review twin, where every machine
 // has a folder of its name; kiln serve and kiln netboot have files there.
 var reservedNames = []string{"pools", "shared", "admin.conf", "inventory.json", "served.json",
-	"netboot.json", "boot.ipxe"}
+	"served.json.announced", "netboot.json", "boot.ipxe"}
 
 // nodes checks the machines known by name, each by itself and against each other.
 func (v *checker) nodes() {

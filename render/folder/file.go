@@ -288,7 +288,7 @@ func (p *place) stage(data []byte, mode fs.FileMode) (*os.File, error) {
 }
 
 // begin makes the temporary file and locks it. It returns nil if another run removed the file
-// because it took it for a leftover, and errBusy if another run is doing so.
+// because it took it for a leftover, and ErrBusy if another run is doing so.
 func (p *place) begin(mode fs.FileMode) (*os.File, error) {
 	file, err := p.root.OpenFile(p.temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
 	if err != nil {

@@ -36,7 +36,7 @@ func lockFile(f *os.File) error {
 	err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 	switch {
 	case errors.Is(err, syscall.EWOULDBLOCK):
-		return errBusy
+		return ErrBusy
 	case err != nil:
 		return fmt.Errorf("cannot be locked: %w", err)
 	}

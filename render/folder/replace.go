@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// errBusy comes when another run has locked a folder or a temporary file.
-var errBusy = errors.New("another kiln is writing there; wait until it has ended, and try again")
+// ErrBusy comes when another run has locked a folder or a temporary file.
+var ErrBusy = errors.New("another kiln is writing there; wait until it has ended, and try again")
 
 // replace writes a file in the place of whatever has its name, even a link, which is not followed,
 // if may allows it when all is written. The old file stays whole until the new one is on disk.
@@ -47,7 +47,7 @@ func (p *place) beginFree(mode fs.FileMode) (*os.File, error) {
 	for n := 1; ; n++ {
 		p.temp = fmt.Sprintf("%s%s-%d", p.base, Suffix, n)
 		file, err := p.begin(mode)
-		taken := errors.Is(err, fs.ErrExist) || errors.Is(err, errBusy)
+		taken := errors.Is(err, fs.ErrExist) || errors.Is(err, ErrBusy)
 		if file != nil || err != nil && !taken {
 			return file, err
 		}

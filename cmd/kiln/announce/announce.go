@@ -87,9 +87,9 @@ type row struct {
 	fresh bool // this server heard it, and not only an earlier one
 }
 
-// New returns the board of the cluster with this UUID. machines are all that announce, and poolLimit
-// is the number of machines that a pool may have. rows are those that an earlier server kept: New
-// leaves out those of no machine, and what no machine announces.
+// New returns the board of the cluster with this UUID. machines are all that announce, and a pool
+// may have poolLimit machines. rows are those that an earlier server kept: New leaves out those of
+// no machine, and what no machine announces.
 func New(cluster string, machines []Machine, poolLimit int, rows []Row) *Board {
 	b := &Board{
 		cluster: cluster, poolLimit: poolLimit, bounds: newBounds(machines, poolLimit),

@@ -18,8 +18,9 @@ const (
 	// maxShare is of all named machines together, and again of all machines of pools, unless these
 	// are so many that minState is more.
 	maxShare = 2 << 20
-	// maxRows is the number of machines of which those that nobody knows by name may be the rest.
-	maxRows = 100_000
+	// maxRows bounds the machines of pools: they are no more than this, together with the named
+	// ones. Kubernetes has 5,000 Nodes.
+	maxRows = 30_000
 )
 
 // bounds are what the machines of a board have of its room. They follow from the configuration

@@ -66,10 +66,10 @@ func TestShorten(t *testing.T) {
 		faults int // at least
 		steps  bool
 	}{
-		"done":                        {status("done", "done"), minState, 0, true},
-		"one fault":                   {status("stopped", "files", `"faults":[]`, aFault), minState, 1, true},
-		"the largest":                 {largest(t, "m1"), maxState, 50, false},
-		"the largest, with long name": {largest(t, long), minState, 1, false},
+		"done":             {status("done", "done"), minState, 0, true},
+		"one fault":        {status("stopped", "files", `"faults":[]`, aFault), minState, 1, true},
+		"the largest":      {largest(t, "m1"), maxState, 50, false},
+		"with a long name": {largest(t, long), minState, 1, false},
 	} {
 		s, err := parse([]byte(row.text))
 		require.NoError(t, err, name)

@@ -1,8 +1,12 @@
 // Package ledger remembers which machine fetched which document, and what machines announced, in
 // memory and on disk. It leaves HTTP, and who may fetch what, to package serve.
+//
+// The two are files of their own: that a document is given once must not depend on what others may
+// write. A ledger that cannot be read is an error; announcements that cannot be read are put aside.
 package ledger
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,14 +16,24 @@ import (
 	"time"
 
 	"kiln/cmd/kiln/announce"
+	"kiln/cmd/kiln/message"
 	"kiln/render/folder"
 )
 
-// The head of the state's file, and a bound for its size.
+// The heads of the two files.
 const (
-	stateVersion = "kiln.dev/v1alpha1"
-	stateKind    = "Served"
-	maxState     = 64 << 20
+	version       = "kiln.dev/v1alpha1"
+	kindFetches   = "Served"
+	kindAnnounced = "Announced"
+)
+
+// Bounds of the files. Of the fetches more is read than is written, by far: an older kiln kept
+// announcements in the same file, and bounded nothing in it. Package announce bounds these now: for
+// 30,000 machines they have some 50 MB.
+const (
+	maxRead      = 256 << 20
+	maxFetches   = 32 << 20 // some 90,000 fetches; those of pools have half of it
+	maxAnnounced = 64 << 20
 )
 
 // Fetch says that a machine has fetched a document.
@@ -32,89 +46,142 @@ type Fetch struct {
 	Remote  string    `json:"remote"`
 }
 
-// Ledger holds all fetches, in memory and on disk.
+// size returns a bound for the bytes of the fetch in its file.
+func (f *Fetch) size() int {
+	const blanks = 64          // of the indentation
+	line, _ := message.Line(f) // it cannot fail: strings and a time
+	return len(line) + blanks
+}
+
+// Options say whose ledger it is.
+type Options struct {
+	Path    string // of the file with the fetches; announcements lie beside it
+	Cluster string // the UUID of the cluster
+	// Machines are those that announce, and PoolLimit is the number of machines that a pool may
+	// have.
+	Machines  []announce.Machine
+	PoolLimit int
+}
+
+// Ledger holds all fetches and announcements, in memory and on disk.
 type Ledger struct {
-	path, cluster string
+	cluster string
+	most    int // bytes of all fetches
 
 	mu      sync.Mutex
 	fetches []Fetch
-	version int             // the number of changes
+	size    int
 	board   *announce.Board // what the machines announced
 
-	disk    sync.Mutex
-	file    *folder.Owned
-	written int // the version on disk
+	given, announced kept
+	unread           error // why the announcements on disk cannot be read, until they are put aside
+	note             string
 }
 
-// stateFile is the state as it is stored.
-type stateFile struct {
+// fetchFile is the file of the fetches.
+type fetchFile struct {
 	APIVersion string  `json:"apiVersion"`
 	Kind       string  `json:"kind"`
 	Cluster    string  `json:"cluster"`
 	Fetches    []Fetch `json:"fetches"`
-	// Announced has the last state of each machine that announced one.
-	Announced []announce.Row `json:"announced,omitempty"`
+	// Announced is from an older kiln, which had one file for all.
+	Announced json.RawMessage `json:"announced,omitempty"`
 }
 
-// Open reads the ledger of a cluster from the file path. If there is none, it returns an empty one.
-// A pool may have poolLimit machines that announce. It fails if another server has the file, if
-// path is a link or not a regular file, or if it holds something else or another cluster's ledger.
-func Open(path, cluster string, poolLimit int) (*Ledger, error) {
-	l := &Ledger{path: path, cluster: cluster}
-	var err error
-	if l.file, err = folder.Own(path); err == nil {
-		err = l.read(poolLimit)
+// Open reads a ledger, and writes nothing. If there is none, it returns an empty one. It fails if
+// another server has the file, if it is a link or not a regular file, and if it cannot be read or
+// holds something else or another cluster's ledger.
+func Open(o Options) (*Ledger, error) {
+	l := &Ledger{cluster: o.Cluster, most: maxFetches}
+	l.given = kept{path: o.Path, limit: maxRead, content: l.fetchFile}
+	l.announced = kept{
+		path: o.Path + ".announced", limit: maxAnnounced, content: l.announcedFile,
+	}
+	old, err := l.readFetches()
+	if err == nil {
+		err = l.readAnnounced(&o, old)
 	}
 	if err != nil {
 		l.Close()
-		return nil, fmt.Errorf("%w; name another file with --state", err)
+		return nil, err
 	}
 	return l, nil
 }
 
-// read reads the state from its file, if there is one.
-func (l *Ledger) read(poolLimit int) error {
-	l.board = announce.New(l.cluster, poolLimit, nil)
-	data, err := folder.ReadNoLink(l.path, maxState)
+// readFetches reads the fetches, and returns what an older kiln kept beside them.
+func (l *Ledger) readFetches() (announced []byte, err error) {
+	path := l.given.path
+	if err := l.given.own(); errors.Is(err, folder.ErrIrregular) {
+		return nil, fmt.Errorf("%w; --state wants the file itself, and no link to it", err)
+	} else if err != nil {
+		return nil, err
+	}
+	data, err := folder.ReadNoLink(path, maxRead)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	var f fetchFile
+	if err == nil {
+		if json.Unmarshal(data, &f) != nil || f.APIVersion != version || f.Kind != kindFetches {
+			err = fmt.Errorf("%s: not a state of kiln serve, or damaged", path)
+		}
+	}
 	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return nil
 	case err != nil:
-		return err
+		return nil, fmt.Errorf("%w; it says which documents were given, so none is given without "+
+			"it: put back a copy of it, or see \"A state that cannot be read\" in "+
+			"docs/delivery.md", err)
+	case f.Cluster != l.cluster:
+		return nil, fmt.Errorf("%s: remembers the documents of another cluster (%s); keep it, and "+
+			"name this cluster's own file with --state", path, f.Cluster)
 	}
-	var f stateFile
-	if json.Unmarshal(data, &f) != nil || f.APIVersion != stateVersion || f.Kind != stateKind {
-		return fmt.Errorf("%s: not a state of kiln serve", l.path)
-	}
-	if f.Cluster != l.cluster {
-		return fmt.Errorf("%s: remembers the documents of another cluster (%s)", l.path, f.Cluster)
-	}
-	l.fetches, l.board = f.Fetches, announce.New(l.cluster, poolLimit, f.Announced)
-	return nil
+	l.fetches = f.Fetches
+	l.count()
+	return f.Announced, nil
 }
 
-// Board returns what the machines announced. After it has changed, call Change.
-func (l *Ledger) Board() *announce.Board { return l.board }
-
-// Close lets another server have the file.
-func (l *Ledger) Close() {
-	if l.file != nil {
-		_ = l.file.Close()
+// count adds up the sizes of all fetches.
+func (l *Ledger) count() {
+	l.size = 0
+	for i := range l.fetches {
+		l.size += l.fetches[i].size()
 	}
+}
+
+// fetchFile returns the content of the file of the fetches.
+func (l *Ledger) fetchFile() ([]byte, error) {
+	l.mu.Lock()
+	line, err := message.Line(fetchFile{
+		version, kindFetches, l.cluster, append([]Fetch{}, l.fetches...), nil,
+	})
+	l.mu.Unlock()
+	var b bytes.Buffer
+	err = errors.Join(err, json.Indent(&b, line, "", "  "))
+	return b.Bytes(), err
+}
+
+// Close lets another server have the files.
+func (l *Ledger) Close() {
+	l.given.close()
+	l.announced.close()
 }
 
 // Forget removes the fetches of some machines and pools and what they announced, and writes the
-// state to disk.
+// ledger to disk.
 func (l *Ledger) Forget(nodes []string) error {
-	folder.Tidy(l.path)
 	l.board.Forget(nodes)
+	// Announcements come first: the file of the fetches may still hold the only copy of them.
+	if err := l.keepAnnounced(); err != nil {
+		return err
+	}
+	folder.Tidy(l.given.path)
 	l.mu.Lock()
 	l.fetches = slices.DeleteFunc(l.fetches, func(f Fetch) bool {
 		return slices.Contains(nodes, f.Node)
 	})
-	l.version++
+	l.count()
 	l.mu.Unlock()
-	return l.save()
+	return l.given.save()
 }
 
 // Find returns an earlier fetch of the same document by the same machine, or nil.
@@ -132,14 +199,7 @@ func (l *Ledger) Find(f *Fetch) *Fetch {
 
 // Count returns the number of machines that have fetched the document.
 func (l *Ledger) Count(f *Fetch) (n int) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for i := range l.fetches {
-		if b := &l.fetches[i]; b.Path == f.Path && b.SHA256 == f.SHA256 {
-			n++
-		}
-	}
-	return n
+	return l.Machines(f, func(string) bool { return true })
 }
 
 // Machines returns the number of machines that have fetched the document from an address for which
@@ -163,47 +223,23 @@ func (l *Ledger) IsFetched(path string) bool {
 	return slices.ContainsFunc(l.fetches, func(f Fetch) bool { return f.Path == path })
 }
 
-// Add adds a fetch, and writes the state to disk.
+// HasRoom reports whether a fetch may be added. Pools have half of the room: their machines, whose
+// names nobody knows, leave the rest to the machines that have one.
+func (l *Ledger) HasRoom(f *Fetch) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	most := l.most
+	if f.Machine != "" {
+		most /= 2
+	}
+	return l.size+f.size() <= most
+}
+
+// Add adds a fetch, and writes the fetches to disk. It does not ask HasRoom: the document is given.
 func (l *Ledger) Add(f Fetch) error {
 	l.mu.Lock()
 	l.fetches = append(l.fetches, f)
-	l.version++
+	l.size += f.size()
 	l.mu.Unlock()
-	return l.save()
-}
-
-// Change writes the state to disk after the board has changed.
-func (l *Ledger) Change() error {
-	l.mu.Lock()
-	l.version++
-	l.mu.Unlock()
-	return l.save()
-}
-
-// save writes the whole state to disk. If several saves wait, the first one writes for all.
-func (l *Ledger) save() error {
-	l.mu.Lock()
-	mine := l.version
-	l.mu.Unlock()
-	l.disk.Lock()
-	defer l.disk.Unlock()
-	if l.written >= mine {
-		return nil
-	}
-	l.mu.Lock()
-	version := l.version
-	file := stateFile{
-		stateVersion, stateKind, l.cluster, append([]Fetch{}, l.fetches...), l.board.Rows(),
-	}
-	data, err := json.MarshalIndent(file, "", "  ")
-	l.mu.Unlock()
-	if err != nil {
-		return err
-	}
-	data = append(data, '\n')
-	if err := l.file.Replace(data, 0o600); err != nil {
-		return fmt.Errorf("%s: the state cannot be kept: %w", l.path, err)
-	}
-	l.written = version
-	return nil
+	return l.given.save()
 }

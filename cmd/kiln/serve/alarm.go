@@ -20,6 +20,7 @@ const (
 	poolShared                // one address fetched a pool's document as several machines
 	unreadable                // a document is not the one of the inventory, or cannot be read
 	doubted                   // somebody without the machine's key announced in its name
+	recordFull                // a document is not given, because no room is left to remember it
 	alarmKinds
 )
 
@@ -31,6 +32,7 @@ var titles = [alarmKinds]string{
 	poolFull:     "asked for by more machines of a pool than --pool-limit",
 	poolShared:   "given to one address as several machines of a pool",
 	doubted:      "announced, and not believed",
+	recordFull:   "asked for and not given, because the list of fetched documents is full",
 	unreadable:   "asked for and not given, because the folder has changed or cannot be read",
 }
 

@@ -3,14 +3,11 @@ package serve
 import (
 	"errors"
 	"io"
-	"maps"
 	"net/http"
-	"slices"
 	"strings"
 	"time"
 
 	"kiln/cmd/kiln/announce"
-	"kiln/render/plan"
 )
 
 // Bounds of announcements.
@@ -21,17 +18,13 @@ const (
 
 // Announcing returns the machines and pools that announce the state of their first boot, with what
 // their documents say of it. It fails if a document cannot be read.
-func (s *Server) Announcing() (list []announce.Machine, err error) {
+func (s *Server) Announcing() ([]announce.Machine, error) {
+	list := s.catalogue.announcing()
 	var errs []error
-	for _, name := range slices.Sorted(maps.Keys(s.catalogue.documents)) {
-		it := s.catalogue.items[plan.AnnouncePath(name, s.catalogue.documents[name].pool)]
-		if it == nil || it.announces == nil {
-			continue
-		}
-		m := *it.announces
-		_, m.Document, err = s.catalogue.secrets(name)
+	for i := range list {
+		_, document, err := s.catalogue.secrets(list[i].Name)
+		list[i].Document = document
 		errs = append(errs, err)
-		list = append(list, m)
 	}
 	return list, errors.Join(errs...)
 }
@@ -84,7 +77,7 @@ func (s *Server) hear(w http.ResponseWriter, r *http.Request, it *item) {
 		refuse(w, rec, refusal.Reason)
 		return
 	}
-	if err := s.state.Change(); err != nil {
+	if err := s.state.KeepBoard(); err != nil {
 		later(w, rec, err.Error())
 		s.breakOff(err)
 		return

@@ -26,6 +26,9 @@ import (
 	"kiln/render"
 )
 
+// announced is the file of the announcements in a folder of documents.
+const announced = "served.json.announced"
+
 // announcing renders a cluster whose machines announce their states, and returns the folder and the
 // keys of HMAC, by the paths of the machines. workers is the number of its workers.
 func announcing(t *testing.T, workers int, settings string) (dir string, keys map[string][]byte) {
@@ -139,9 +142,9 @@ func TestAnnounce(t *testing.T) {
 					continue
 				}
 				require.Equal(t, 204, r.announce(t, path, key, text), path)
-				kept, err := os.ReadFile(filepath.Join(dir, "served.json"))
+				kept, err := os.ReadFile(filepath.Join(dir, announced))
 				require.NoError(t, err)
-				require.Contains(t, string(kept), `"machine": "`+map[bool]string{
+				require.Contains(t, string(kept), `"machine":"`+map[bool]string{
 					true: "127.0.0.1", false: filepath.Base(path)}[strings.Contains(path, "pools")])
 				require.Equal(t, 204, r.announce(t, "/boot"+path, key, text), path)
 			}
@@ -277,7 +280,7 @@ func TestAnnounceMany(t *testing.T) {
 	}
 	require.NoError(t, r.stop())
 	var kept struct{ Announced []announce.Row }
-	data, err := os.ReadFile(filepath.Join(dir, "served.json"))
+	data, err := os.ReadFile(filepath.Join(dir, announced))
 	require.NoError(t, err)
 	require.NoError(t, json.Unmarshal(data, &kept))
 	require.Equal(t, rows, kept.Announced)

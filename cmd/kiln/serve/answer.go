@@ -99,7 +99,8 @@ func later(w http.ResponseWriter, rec *record, reason string) {
 
 // show answers with an item that holds no secret.
 func (s *Server) show(w http.ResponseWriter, r *http.Request, it *item, rec *record) {
-	if it.closes != nil && s.state.Count(&ledger.Fetch{Path: it.closes.path, SHA256: it.closes.sum}) > 0 {
+	closes := it.closes
+	if closes != nil && s.state.Count(&ledger.Fetch{Path: closes.path, SHA256: closes.sum}) > 0 {
 		refuse(w, rec, "its document has been fetched")
 		return
 	}

@@ -10,6 +10,7 @@ import (
 
 	"kiln/cmd/kiln/announce"
 	"kiln/cmd/kiln/lines"
+	"kiln/cmd/kiln/message"
 	"kiln/cmd/kiln/pace"
 )
 
@@ -48,11 +49,8 @@ type record struct {
 // line returns the record as a line of JSON, with the present time.
 func (r *record) line() []byte {
 	r.Time = time.Now().UTC().Format(time.RFC3339Nano)
-	line, err := json.Marshal(r)
-	if err != nil {
-		return nil // it does not happen: a record consists of strings and numbers
-	}
-	return append(line, '\n')
+	line, _ := message.Line(r) // it cannot fail: strings and numbers
+	return line
 }
 
 // Bounds of the lines that everybody can cause who reaches the server, so that nobody fills the

@@ -4,6 +4,8 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"maps"
+	"slices"
 	"strings"
 
 	"kiln/cmd/kiln/announce"
@@ -31,6 +33,17 @@ func (c *catalogue) addAnnounce(e *render.Entry) error {
 		err = errors.Join(err, c.addAt("/"+path, it))
 	}
 	return err
+}
+
+// announcing returns the machines and pools that announce, by name, without their documents.
+func (c *catalogue) announcing() (list []announce.Machine) {
+	for _, name := range slices.Sorted(maps.Keys(c.documents)) {
+		it := c.items[plan.AnnouncePath(name, c.documents[name].pool)]
+		if it != nil && it.announces != nil {
+			list = append(list, *it.announces)
+		}
+	}
+	return list
 }
 
 // announced is what a machine's document says of its announcements.

@@ -39,7 +39,7 @@ func soon(t *testing.T, dir, state string) error {
 // a link.
 func TestNoPlainState(t *testing.T) {
 	t.Parallel()
-	const want = ": not a regular file; name another file with --state"
+	const want = ": not a regular file; --state wants the file itself, and no link to it"
 	dir := example(t)
 	for name, make := range map[string]func(path string) error{
 		"a FIFO":   func(path string) error { return syscall.Mkfifo(path, 0o600) },

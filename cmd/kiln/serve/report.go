@@ -29,6 +29,9 @@ func (s *Server) PrintStart(out io.Writer, url string) {
 
 // StartWarnings returns notes about machines that will not get what they need.
 func (s *Server) StartWarnings() (warnings []string) {
+	if note := s.state.Note(); note != "" {
+		warnings = append(warnings, note)
+	}
 	if names := s.Unreachable(); len(names) > 0 {
 		warnings = append(warnings, fmt.Sprintf("%s: the addresses of its machines are not "+
 			"known, so nobody gets the document; name their network: --from %s=10.0.8.0/22",

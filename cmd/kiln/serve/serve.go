@@ -35,7 +35,8 @@ const (
 
 // Options are the settings of a Server.
 type Options struct {
-	// State is the file that remembers which machine fetched which document.
+	// State is the file that remembers which machine fetched which document. What machines announce
+	// is in a file beside it.
 	State string
 	// Again names machines and pools that may fetch their documents once more, whatever the state
 	// says.
@@ -104,7 +105,9 @@ func New(dirs []string, o Options) (*Server, error) {
 				name, c.cluster)
 		}
 	}
-	st, err := ledger.Open(o.State, c.id, o.PoolLimit)
+	st, err := ledger.Open(ledger.Options{
+		Path: o.State, Cluster: c.id, Machines: c.announcing(), PoolLimit: o.PoolLimit,
+	})
 	if err != nil {
 		return nil, err
 	}

@@ -53,6 +53,13 @@ func (s *Server) giveInTurn(w http.ResponseWriter, it *item, f *ledger.Fetch, re
 			before.Time.Format(time.RFC3339), before.Remote))
 		return
 	}
+	if !s.state.HasRoom(f) {
+		s.alarms.raise(recordFull, it.path, "%s: not given to %s, because no room is left to "+
+			"remember it, and a document that is not remembered is given twice; see "+
+			"\"A state that cannot be read\" in docs/delivery.md", rec.Document, peer(f.Remote))
+		later(w, rec, "the list of fetched documents is full")
+		return
+	}
 	if it.pool {
 		leave, full, busy := s.enter(f)
 		switch {

@@ -75,7 +75,7 @@ func TestKilled(t *testing.T) {
 	state := filepath.Join(dir, "served.json")
 	_, err = serve.New([]string{dir}, serve.Options{State: state, Window: time.Hour})
 	require.EqualError(t, err, state+": another kiln is writing there; wait until it has ended, "+
-		"and try again; name another file with --state")
+		"and try again")
 	left, err := os.ReadFile(state)
 	require.NoError(t, err)
 	copied := filepath.Join(t.TempDir(), "served.json")

@@ -3,7 +3,6 @@ package watch
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"net"
@@ -13,6 +12,7 @@ import (
 
 	"kiln/cmd/kiln/announce"
 	"kiln/cmd/kiln/lines"
+	"kiln/cmd/kiln/message"
 	"kiln/cmd/kiln/screen"
 	"kiln/cmd/kiln/serve"
 	"kiln/cmd/kiln/usage"
@@ -79,9 +79,8 @@ func (w *Watch) Show(row announce.Row) {
 	if w.events == nil {
 		return
 	}
-	if line, err := json.Marshal(row); err == nil { // it cannot fail: strings and numbers
-		w.events.Keep(append(line, '\n'))
-	}
+	line, _ := message.Line(row) // it cannot fail: strings and numbers
+	w.events.Keep(line)
 }
 
 // Write prints messages of the server.

@@ -1,0 +1,59 @@
+package ledger
+
+import (
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"kiln/render/folder"
+)
+
+// kept is a file that this process alone writes, as a whole after each change.
+type kept struct {
+	path    string
+	limit   int                    // bytes that can be read
+	content func() ([]byte, error) // what it is to hold
+
+	changes atomic.Int64
+
+	disk    sync.Mutex
+	file    *folder.Owned
+	written int64 // the changes that are on disk
+}
+
+// own makes this process the owner of the file. It fails as folder.Own does.
+func (k *kept) own() (err error) {
+	k.file, err = folder.Own(k.path)
+	return err
+}
+
+// close lets another process have the file.
+func (k *kept) close() {
+	if k.file != nil {
+		_ = k.file.Close()
+	}
+}
+
+// save writes the file after a change. If several saves wait, the first one writes for all. It
+// never writes more than can be read.
+func (k *kept) save() error {
+	mine := k.changes.Add(1)
+	k.disk.Lock()
+	defer k.disk.Unlock()
+	if k.written >= mine {
+		return nil
+	}
+	changes := k.changes.Load()
+	data, err := k.content()
+	if err == nil && len(data) > k.limit {
+		err = fmt.Errorf("it would be larger than %d MiB", k.limit>>20)
+	}
+	if err == nil {
+		err = k.file.Replace(data, 0o600)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: the state cannot be kept: %w", k.path, err)
+	}
+	k.written = changes
+	return nil
+}
