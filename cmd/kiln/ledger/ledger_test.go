@@ -131,7 +131,7 @@ func TestUnreadAnnouncements(t *testing.T) {
 		note string
 	}{
 		"empty":        {written(""), "damaged, or no announcements"},
-		"damaged":      {written(`{"apiVersion":"kiln.dev/v1alpha1","kind":"Announced","ann`), "damaged"},
+		"cut off":      {written(`{"apiVersion":"kiln.dev/v1alpha1","kind":"Ann`), "damaged"},
 		"another kind": {written(oldState("[]")), "damaged, or no announcements"},
 		"another cluster": {
 			written(`{"apiVersion":"kiln.dev/v1alpha1","kind":"Announced","cluster":"x"}`),
@@ -146,9 +146,9 @@ func TestUnreadAnnouncements(t *testing.T) {
 				return err
 			}, "larger than 64 MiB",
 		},
-		"a folder": {func(path string) error { return os.Mkdir(path, 0o700) }, "not a regular file"},
+		"a folder": {func(path string) error { return os.Mkdir(path, 0o700) }, "not a regular"},
 		"a link": {
-			func(path string) error { return os.Symlink("served.json", path) }, "not a regular file",
+			func(path string) error { return os.Symlink("served.json", path) }, "not a regular",
 		},
 	} {
 		t.Run(what, func(t *testing.T) {
@@ -191,10 +191,10 @@ func written(text string) func(path string) error {
 func TestUnreadFetches(t *testing.T) {
 	t.Parallel()
 	for what, row := range map[string]struct{ text, want string }{
-		"empty":           {"", "not a state of kiln serve, or damaged; it says which documents"},
+		"empty":           {"", "not a state of kiln serve, or damaged; it says"},
 		"cut off":         {oldState("[]")[:200], "not a state of kiln serve, or damaged; it says"},
 		"another kind":    {`{"kind":"Inventory"}`, "put back a copy of it"},
-		"another cluster": {strings.Replace(oldState("[]"), "0b5c", "0b5d", 1), "keep it, and name"},
+		"another cluster": {strings.Replace(oldState("[]"), "0b5c", "0b5d", 1), "keep it, and"},
 	} {
 		path := filepath.Join(t.TempDir(), "served.json")
 		require.NoError(t, os.WriteFile(path, []byte(row.text), 0o600))

@@ -12,7 +12,7 @@ import (
 
 // Bounds of announcements.
 const (
-	hearTime  = 10 * time.Second // for a client to send one
+	hearTime  = 10 * time.Second // for a client to send one, or any other body
 	sentBurst = 8                // lines in a row about refused ones
 )
 
@@ -49,15 +49,18 @@ func (s *Server) hear(w http.ResponseWriter, r *http.Request, it *item) {
 		refuse(w, rec, rec.Reason)
 		return
 	}
-	from := network(peer(r.RemoteAddr))
-	if !s.ears.take(from) {
+	if r.ContentLength > announce.MaxSent {
+		s.doubt(it, rec, &announce.Refusal{Reason: "it is too long", Suspect: true})
+		refuse(w, rec, rec.Reason)
+		return
+	}
+	leave, ok := s.ears.take(network(peer(r.RemoteAddr)), r.ContentLength)
+	if !ok {
 		later(w, rec, "too many machines announce at once")
 		s.doubt(it, rec, &announce.Refusal{Reason: rec.Reason})
 		return
 	}
-	defer s.ears.leave(from)
-	// If the deadline cannot be set, the server's own holds.
-	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(hearTime))
+	defer leave()
 	sent, err := io.ReadAll(io.LimitReader(r.Body, announce.MaxSent+1))
 	if err != nil {
 		later(w, rec, "it was cut off")
@@ -84,9 +87,9 @@ func (s *Server) hear(w http.ResponseWriter, r *http.Request, it *item) {
 	}
 	w.WriteHeader(http.StatusNoContent)
 	if changed {
-		rec.Decision, rec.Status, rec.given = "taken", http.StatusNoContent, true
+		rec.Decision, rec.Status = "taken", http.StatusNoContent
 		rec.Machine, rec.Announced = row.Machine, &row.Status
-		s.audit.write(rec)
+		s.audit.announced(rec, it.pool)
 		if s.onAnnounce != nil {
 			s.onAnnounce(row)
 		}

@@ -15,6 +15,7 @@ import (
 // ServeHTTP answers one request. A client that asks for the document of another machine learns
 // nothing: all refusals are the same 404.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	s.hurry(w, r)
 	if it := s.catalogue.items[r.URL.Path]; it != nil && it.announces != nil {
 		s.hear(w, r, it)
 		return

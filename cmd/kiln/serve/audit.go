@@ -54,7 +54,8 @@ func (r *record) line() []byte {
 }
 
 // Bounds of the lines that everybody can cause who reaches the server, so that nobody fills the
-// disk below the log. A line has 1 KB at most, unless a client writes unusual characters.
+// disk below the log. A line has 1 KB at most, unless a client writes unusual characters; with what
+// a machine announced it has 17 KB.
 const (
 	strangerBurst = 1024        // lines in a row
 	strangerEvery = time.Second // until one more line may follow
@@ -66,6 +67,7 @@ type audit struct {
 
 	mu        sync.Mutex
 	strangers pace.Pace // of the lines that everybody can cause
+	pools     pace.Pace // of the lines that everybody with a pool's document can cause
 }
 
 func newAudit(out io.Writer) *audit {
@@ -81,8 +83,22 @@ func (a *audit) write(r *record) {
 		a.queue.Keep(r.line())
 		return
 	}
+	a.writePaced(r, &a.strangers)
+}
+
+// announced adds a record of what a machine announced. The machines of pools, whose names are what
+// their document's holder makes up, have a pace of their own.
+func (a *audit) announced(r *record, pool bool) {
+	if r.given = !pool; r.given {
+		a.write(r)
+		return
+	}
+	a.writePaced(r, &a.pools)
+}
+
+func (a *audit) writePaced(r *record, p *pace.Pace) {
 	a.mu.Lock()
-	within := a.strangers.Take(strangerBurst, strangerEvery)
+	within := p.Take(strangerBurst, strangerEvery)
 	a.mu.Unlock()
 	if within {
 		_, _ = a.queue.Write(r.line())

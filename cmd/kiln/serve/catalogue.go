@@ -233,6 +233,18 @@ func (c *catalogue) assign(it *item) bool {
 	return c.folders[it.node] == folder
 }
 
+// machines returns the number of machines, if each pool has as many as it may.
+func (c *catalogue) machines(poolLimit int) (n int) {
+	for _, document := range c.documents {
+		if document.pool {
+			n += min(poolLimit, 1<<20)
+		} else {
+			n++
+		}
+	}
+	return n
+}
+
 // add adds an item at its path.
 func (c *catalogue) add(it *item) error { return c.addAt(it.path, it) }
 

@@ -3,45 +3,69 @@ package serve
 import (
 	"net/netip"
 	"sync"
+
+	"kiln/cmd/kiln/announce"
 )
 
-// How many announcements are read at the same time: of all clients, and of those at one address. A
-// client may take ten seconds for a few bytes, and one address must not keep the others out. Many
-// machines may share one behind a NAT.
-const (
-	hearing     = 512
-	hearingPeer = 64
+// How many announcements are read at the same time, and how many bytes they have: of all clients,
+// and of those at one address. A client may take ten seconds for a few bytes, and one address must
+// not keep the others out. Many machines may share one behind a NAT.
+var (
+	hearing     = load{512, 16 << 20}
+	hearingPeer = load{64, 2 << 20}
 )
+
+// load is a number of announcements and of their bytes.
+type load struct{ announcements, bytes int }
+
+// fits reports whether an announcement of some bytes may be added.
+func (l load) fits(bytes int, most load) bool {
+	return l.announcements < most.announcements && l.bytes+bytes <= most.bytes
+}
+
+func (l *load) add(announcements, bytes int) {
+	l.announcements += announcements
+	l.bytes += bytes
+}
 
 // ears counts the announcements that are being read.
 type ears struct {
 	mu  sync.Mutex
-	all int
-	of  map[netip.Addr]int
+	all load
+	of  map[netip.Addr]load
 }
 
-// take reports whether one more may be read that comes from an address. Then leave has to follow.
-func (e *ears) take(from netip.Addr) bool {
+// take reports whether one more may be read that comes from an address, and has this length or, if
+// that is negative, an unknown one. Then leave has to follow.
+func (e *ears) take(from netip.Addr, length int64) (leave func(), ok bool) {
+	bytes := announce.MaxSent
+	if 0 <= length && length < announce.MaxSent {
+		bytes = int(length)
+	}
+	if !e.change(from, 1, bytes) {
+		return nil, false
+	}
+	return func() { e.change(from, -1, -bytes) }, true
+}
+
+// change adds an announcement if it fits, or takes one away.
+func (e *ears) change(from netip.Addr, announcements, bytes int) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.all >= hearing || e.of[from] >= hearingPeer {
+	own := e.of[from]
+	if announcements > 0 && !(e.all.fits(bytes, hearing) && own.fits(bytes, hearingPeer)) {
 		return false
 	}
 	if e.of == nil {
-		e.of = map[netip.Addr]int{}
+		e.of = map[netip.Addr]load{}
 	}
-	e.all++
-	e.of[from]++
-	return true
-}
-
-func (e *ears) leave(from netip.Addr) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.all--
-	if e.of[from]--; e.of[from] == 0 {
+	e.all.add(announcements, bytes)
+	own.add(announcements, bytes)
+	e.of[from] = own
+	if own.announcements == 0 {
 		delete(e.of, from)
 	}
+	return true
 }
 
 // network returns what counts as one address: of IPv6 the 64 bits that a client does not choose.

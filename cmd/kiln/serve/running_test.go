@@ -127,6 +127,21 @@ func start(t *testing.T, dir string, change func(*serve.Options)) *running {
 // startAll is start for several folders.
 func startAll(t *testing.T, dirs []string, change func(*serve.Options)) *running {
 	t.Helper()
+	return startServer(t, dirs, change, nil)
+}
+
+// startChanged is start for a server that a function changes.
+func startChanged(t *testing.T, dir string, change func(*serve.Options),
+	server func(*serve.Server),
+) *running {
+	t.Helper()
+	return startServer(t, []string{dir}, change, server)
+}
+
+func startServer(t *testing.T, dirs []string, change func(*serve.Options),
+	server func(*serve.Server),
+) *running {
+	t.Helper()
 	r := &running{log: &lines{}}
 	state := filepath.Join(dirs[0], "served.json")
 	o := serve.Options{State: state, Peers: peers(t, "any"), PoolLimit: 10, Window: time.Hour}
@@ -137,6 +152,9 @@ func startAll(t *testing.T, dirs []string, change func(*serve.Options)) *running
 	var err error
 	r.Server, err = serve.New(dirs, o)
 	require.NoError(t, err)
+	if server != nil {
+		server(r.Server)
+	}
 	require.NoError(t, r.Begin(r.log))
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)

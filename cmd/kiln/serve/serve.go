@@ -11,6 +11,7 @@ import (
 	"maps"
 	"net"
 	"net/http"
+	"net/netip"
 	"slices"
 	"sync"
 	"time"
@@ -71,6 +72,8 @@ type Server struct {
 	board      *announce.Board // what the machines announced
 	onAnnounce func(announce.Row)
 	ears       ears
+	door       *door
+	hearTime   time.Duration // for a client to send a body
 
 	audit *audit // set by Begin
 
@@ -114,10 +117,13 @@ func New(dirs []string, o Options) (*Server, error) {
 	s := &Server{
 		catalogue: c, state: st, again: o.Again, peers: o.Peers, limit: o.PoolLimit,
 		window: o.Window, life: max(o.Window, o.Life), alarms: alarms{warn: o.Warn},
-		board: st.Board(), onAnnounce: o.Announced,
+		board: st.Board(), onAnnounce: o.Announced, hearTime: hearTime,
 		stopping: make(chan struct{}), broken: make(chan error, 1),
 		turns: map[string]*turn{}, pools: map[string]int{},
 	}
+	s.door = newDoor(c.machines(o.PoolLimit), func(from netip.Addr, reason string) {
+		s.audit.write(&record{Event: "connection", Remote: from.String(), Reason: reason})
+	})
 	s.over, s.cutOff = context.WithCancel(context.Background())
 	return s, nil
 }
@@ -178,7 +184,8 @@ func (s *Server) httpServer() *http.Server {
 	// Without HTTP/2 each document has a connection of its own, whose end shows that it arrived.
 	protocols.SetHTTP1(true)
 	return &http.Server{
-		Handler: s, DisableGeneralOptionsHandler: true, Protocols: &protocols,
+		Handler: s, ConnState: s.door.watch,
+		DisableGeneralOptionsHandler: true, Protocols: &protocols,
 		ErrorLog:          log.New(s.audit, "", 0),
 		ReadHeaderTimeout: headerTime, ReadTimeout: othersTime, WriteTimeout: othersTime,
 		IdleTimeout: idleTime, MaxHeaderBytes: maxHeader,

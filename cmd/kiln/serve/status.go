@@ -56,7 +56,8 @@ func (s *Server) isFetched(it *item) bool {
 		return false // without reading the file
 	}
 	data, err := document.read()
-	return err == nil && s.state.Count(&ledger.Fetch{Path: document.path, SHA256: hexSum(data, 0)}) > 0
+	given := &ledger.Fetch{Path: document.path, SHA256: hexSum(data, 0)}
+	return err == nil && s.state.Count(given) > 0
 }
 
 // Alarms returns a line for each kind of alarm, with the number of alarms.

@@ -1,0 +1,9 @@
+package serve
+
+import "time"
+
+// SetBounds changes bounds that a test cannot wait for: the time for a client to send a body, and
+// the connections of one address. Call it before Serve.
+func (s *Server) SetBounds(hearTime time.Duration, connections int) {
+	s.hearTime, s.door.most = hearTime, connections
+}
