@@ -75,7 +75,6 @@ func TestImports(t *testing.T) {
 			"kiln/render/target",
 		},
 		"kiln/cmd/kiln/announce": {
-			"kiln/cmd/kiln/message",
 			"kiln/cmd/kiln/pace",
 			"kiln/pki/private",
 			"kiln/render/plural",

@@ -71,6 +71,8 @@ type Board struct {
 	bounds    bounds
 	nonces    *nonces
 
+	reading sync.Mutex // one state at a time: that takes ten times its size of memory
+
 	mu    sync.Mutex
 	rows  map[rowKey]*row
 	spent map[int64]bool // the nonces of the last minute that pools have used
@@ -131,7 +133,6 @@ func (b *Board) Take(
 	if err := b.mayFollow(m, at, unnamed, order); err != nil {
 		return Row{}, false, err
 	}
-	status.shorten(b.bounds.room(m))
 	now := time.Now().UTC().Truncate(time.Second)
 	if known == nil {
 		known = &row{Row: Row{Machine: at.machine, Pool: at.pool}}
@@ -163,7 +164,7 @@ const (
 	macEnd    = "  -&"
 )
 
-// open returns the state in what a machine sent, and the order of its nonce among all.
+// open returns the state in what a machine sent, shortened, and the order of its nonce among all.
 func (b *Board) open(m *Machine, key, sent []byte) (s *Status, order int64, err error) {
 	if len(sent) > MaxSent {
 		return nil, 0, suspect("it is too long")
@@ -182,6 +183,8 @@ func (b *Board) open(m *Machine, key, sent []byte) (s *Status, order int64, err 
 	if order, err = b.nonces.check(m, string(text[blank+1:]), time.Now()); err != nil {
 		return nil, 0, err
 	}
+	b.reading.Lock()
+	defer b.reading.Unlock()
 	s, err = parse(text[:max(blank, 0)])
 	switch {
 	case err != nil:
@@ -191,6 +194,7 @@ func (b *Board) open(m *Machine, key, sent []byte) (s *Status, order int64, err 
 	case !m.Pool && s.Node != "" && !strings.EqualFold(s.Node, m.Name):
 		return nil, 0, suspect("it is about another machine")
 	}
+	s.shorten(b.bounds.room(m))
 	return s, order, nil
 }
 

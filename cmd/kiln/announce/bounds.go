@@ -1,12 +1,11 @@
 package announce
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"sort"
 	"strings"
-
-	"kiln/cmd/kiln/message"
 )
 
 // Bounds of the states that a Board keeps, as JSON. A real state has 300 to 8,000 bytes.
@@ -78,8 +77,19 @@ func (s *Status) shorten(room int) {
 
 // size returns the number of bytes of the status as JSON.
 func (s *Status) size() int {
-	line, _ := message.Line(s) // it cannot fail: strings and numbers
-	return len(line)
+	var n counter
+	enc := json.NewEncoder(&n)
+	enc.SetEscapeHTML(false)
+	_ = enc.Encode(s) // it cannot fail: strings and numbers
+	return int(n)
+}
+
+// counter counts the bytes that are written to it.
+type counter int
+
+func (n *counter) Write(p []byte) (int, error) {
+	*n += counter(len(p))
+	return len(p), nil
 }
 
 // cut cuts the texts that are longer than most.

@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -8,7 +9,6 @@ import (
 	"os"
 
 	"kiln/cmd/kiln/announce"
-	"kiln/cmd/kiln/message"
 	"kiln/render/folder"
 )
 
@@ -57,9 +57,23 @@ func (l *Ledger) announcedRows(old []byte) (rows []announce.Row, err error) {
 	return f.Announced, nil
 }
 
-// announcedFile returns the content of the file of the announcements.
-func (l *Ledger) announcedFile() ([]byte, error) {
-	return message.Line(announcedFile{version, kindAnnounced, l.cluster, l.board.Rows()})
+// writeAnnounced writes the content of the file of the announcements, with a line for each row. It
+// makes no copy of it: there may be many machines, and each of them changes its row some 15 times.
+func (l *Ledger) writeAnnounced(to *bytes.Buffer) error {
+	_, _ = fmt.Fprintf(to, `{"apiVersion":%q,"kind":%q,"cluster":%q,"announced":[`,
+		version, kindAnnounced, l.cluster)
+	rows := json.NewEncoder(to)
+	rows.SetEscapeHTML(false)
+	for i, row := range l.board.Rows() {
+		if i > 0 {
+			_ = to.WriteByte(',')
+		}
+		if err := rows.Encode(row); err != nil {
+			return err
+		}
+	}
+	_, _ = to.WriteString("]}\n")
+	return nil
 }
 
 // keepAnnounced puts a file that cannot be read aside. It writes the announcements to disk if there

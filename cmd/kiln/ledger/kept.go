@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"bytes"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -11,13 +12,14 @@ import (
 // kept is a file that this process alone writes, as a whole after each change.
 type kept struct {
 	path    string
-	limit   int                    // bytes that can be read
-	content func() ([]byte, error) // what it is to hold
+	limit   int                       // bytes that can be read
+	content func(*bytes.Buffer) error // writes what it is to hold
 
 	changes atomic.Int64
 
 	disk    sync.Mutex
 	file    *folder.Owned
+	buffer  bytes.Buffer
 	written int64 // the changes that are on disk
 }
 
@@ -44,12 +46,13 @@ func (k *kept) save() error {
 		return nil
 	}
 	changes := k.changes.Load()
-	data, err := k.content()
-	if err == nil && len(data) > k.limit {
+	k.buffer.Reset()
+	err := k.content(&k.buffer)
+	if err == nil && k.buffer.Len() > k.limit {
 		err = fmt.Errorf("it would be larger than %d MiB", k.limit>>20)
 	}
 	if err == nil {
-		err = k.file.Replace(data, 0o600)
+		err = k.file.Replace(k.buffer.Bytes(), 0o600)
 	}
 	if err != nil {
 		return fmt.Errorf("%s: the state cannot be kept: %w", k.path, err)

@@ -93,9 +93,9 @@ type fetchFile struct {
 // holds something else or another cluster's ledger.
 func Open(o Options) (*Ledger, error) {
 	l := &Ledger{cluster: o.Cluster, most: maxFetches}
-	l.given = kept{path: o.Path, limit: maxRead, content: l.fetchFile}
+	l.given = kept{path: o.Path, limit: maxRead, content: l.writeFetches}
 	l.announced = kept{
-		path: o.Path + ".announced", limit: maxAnnounced, content: l.announcedFile,
+		path: o.Path + ".announced", limit: maxAnnounced, content: l.writeAnnounced,
 	}
 	old, err := l.readFetches()
 	if err == nil {
@@ -148,16 +148,14 @@ func (l *Ledger) count() {
 	}
 }
 
-// fetchFile returns the content of the file of the fetches.
-func (l *Ledger) fetchFile() ([]byte, error) {
+// writeFetches writes the content of the file of the fetches.
+func (l *Ledger) writeFetches(to *bytes.Buffer) error {
 	l.mu.Lock()
 	line, err := message.Line(fetchFile{
 		version, kindFetches, l.cluster, append([]Fetch{}, l.fetches...), nil,
 	})
 	l.mu.Unlock()
-	var b bytes.Buffer
-	err = errors.Join(err, json.Indent(&b, line, "", "  "))
-	return b.Bytes(), err
+	return errors.Join(err, json.Indent(to, line, "", "  "))
 }
 
 // Close lets another server have the files.

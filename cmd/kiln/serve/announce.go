@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"bytes"
 	"errors"
 	"io"
 	"net/http"
@@ -61,7 +62,9 @@ func (s *Server) hear(w http.ResponseWriter, r *http.Request, it *item) {
 		return
 	}
 	defer leave()
-	sent, err := io.ReadAll(io.LimitReader(r.Body, announce.MaxSent+1))
+	var sent bytes.Buffer
+	sent.Grow(int(max(0, r.ContentLength)) + bytes.MinRead)
+	_, err := sent.ReadFrom(io.LimitReader(r.Body, announce.MaxSent+1))
 	if err != nil {
 		later(w, rec, "it was cut off")
 		s.doubt(it, rec, &announce.Refusal{Reason: rec.Reason})
@@ -73,7 +76,7 @@ func (s *Server) hear(w http.ResponseWriter, r *http.Request, it *item) {
 		later(w, rec, err.Error())
 		return
 	}
-	row, changed, err := s.board.Take(it.announces, key, sent, peer(r.RemoteAddr).String())
+	row, changed, err := s.board.Take(it.announces, key, sent.Bytes(), peer(r.RemoteAddr).String())
 	var refusal *announce.Refusal
 	if errors.As(err, &refusal) {
 		s.doubt(it, rec, refusal)

@@ -115,7 +115,7 @@ func TestLargePosts(t *testing.T) {
 			n++
 		}
 	}
-	require.Equal(t, 40-16, n, "2 MiB are heard")
+	require.Equal(t, 40-4, n, "512 KiB are heard")
 }
 
 // TestConnections: an address has so many connections and no more, whatever they are used for, and
