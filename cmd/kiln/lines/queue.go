@@ -10,10 +10,10 @@ import (
 	"time"
 )
 
-// Bounds of a Queue.
+// Bounds of a Queue: the waiting lines, and their bytes, up to which Write and Keep add one.
 const (
-	queueLines = 1024 // waiting lines up to which Write adds one
-	keptLines  = 4096 // waiting lines up to which Keep adds one
+	queueLines, queueBytes = 1024, 2 << 20
+	keptLines, keptBytes   = 4096, 8 << 20
 )
 
 // Queue passes lines on to a writer, in order, and makes nobody wait: a pipe that nobody reads or a
@@ -27,6 +27,7 @@ type Queue struct {
 	mu      sync.Mutex
 	changed *sync.Cond
 	lines   []queuedLine // the first one is being written
+	bytes   int          // of lines
 	dropped int          // the number of lines dropped after the last one of lines
 	failed  int          // the number of lines that were not written, until a line says so
 	total   int          // the number of all lost lines
@@ -73,13 +74,13 @@ func FileInfo(w io.Writer) (fs.FileInfo, bool) {
 
 // Write queues a line, or drops it if too many lines wait. It never fails.
 func (q *Queue) Write(line []byte) (int, error) {
-	q.add(line, queueLines)
+	q.add(line, queueLines, queueBytes)
 	return len(line), nil
 }
 
 // Keep queues an important line. It still has room when Write has none, so that a client that
 // causes many lines cannot make the queue drop this one.
-func (q *Queue) Keep(line []byte) { q.add(line, keptLines) }
+func (q *Queue) Keep(line []byte) { q.add(line, keptLines, keptBytes) }
 
 // Drop counts a line that its writer leaves out. The next line that is written says so.
 func (q *Queue) Drop() {
@@ -93,7 +94,7 @@ func (q *Queue) Drop() {
 	}
 }
 
-func (q *Queue) add(line []byte, room int) {
+func (q *Queue) add(line []byte, room, bytes int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	switch {
@@ -102,11 +103,12 @@ func (q *Queue) add(line []byte, room int) {
 		q.count(next, 1, q.write(next))
 	case q.ended:
 		q.total++
-	case len(q.lines) >= room:
+	case len(q.lines) >= room || q.bytes+len(line) > bytes:
 		q.dropped++
 		q.total++
 	default:
 		q.lines = append(q.lines, queuedLine{slices.Clone(line), q.dropped})
+		q.bytes += len(line)
 		q.dropped = 0
 		q.changed.Signal()
 	}
@@ -139,6 +141,7 @@ func (q *Queue) run() {
 			return // End has counted the line as lost
 		}
 		q.lines = q.lines[lines:]
+		q.bytes -= len(next.line)
 		q.count(next, lines, err)
 	}
 }

@@ -55,6 +55,31 @@ func TestQueueFull(t *testing.T) {
 	})
 }
 
+// TestQueueBytes: long lines that nobody reads are as few as their bytes allow.
+func TestQueueBytes(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := &reader{lines: make(chan string)}
+		q := NewQueue(r, missing)
+		long := bytes.Repeat([]byte("x"), 1<<20)
+		for range 5 {
+			_, _ = q.Write(long)
+		}
+		for range 10 {
+			q.Keep(long)
+		}
+		require.Equal(t, 3+4, q.Lost(), "2 and then 6 more have room")
+		for range 8 {
+			require.Contains(t, <-r.lines, "xx")
+		}
+		synctest.Wait()
+		go func() { <-r.lines; <-r.lines }()
+		_, _ = q.Write(long)
+		q.End(time.Hour)
+		require.Equal(t, 7, q.Lost(), "their room is free again")
+	})
+}
+
 // TestQueueEnd: the end waits a short time for a slow reader, and counts the lines that it did not
 // take.
 func TestQueueEnd(t *testing.T) {
