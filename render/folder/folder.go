@@ -184,6 +184,10 @@ func (f *Folder) makeAll(dir string) error {
 // Several goroutines may call it. It fails if kiln did not write the existing file.
 func (f *Folder) Stage(name string, data []byte) error {
 	same, there := false, false
+	if len(data) > MaxList {
+		return fmt.Errorf("%s: larger than %d MiB, so that kiln could not read it again",
+			filepath.Join(f.Dir, name), MaxList>>20)
+	}
 	if f.root != nil {
 		var err error
 		if err = f.makeInside(path.Dir(name)); err == nil {

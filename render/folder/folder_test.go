@@ -177,3 +177,15 @@ func TestWritableByAll(t *testing.T) {
 	require.NoError(t, os.Chmod(dir, 0o777))
 	require.Equal(t, dir, folder.WritableByAll(name))
 }
+
+// TestTooLarge: nothing is written that the next run could not read.
+func TestTooLarge(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "out")
+	f, err := folder.Open(folder.Options{Dir: dir, Mode: 0o600, List: "list", Flag: "--out"})
+	require.NoError(t, err)
+	defer f.Close()
+	err = f.Stage("list", make([]byte, folder.MaxList+1))
+	require.EqualError(t, err, filepath.Join(dir, "list")+": larger than 256 MiB, so that kiln "+
+		"could not read it again")
+}
