@@ -74,7 +74,7 @@ func readFolders(dirs []string) (*catalogue, error) {
 		errs = append(errs, c.addFiles(dir), c.addMirror(dir))
 	}
 	for _, dir := range dirs { // a script may name a file in another folder
-		c.readScripts(dir)
+		errs = append(errs, c.readScripts(dir))
 	}
 	return c, errors.Join(errs...)
 }

@@ -5,7 +5,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
-	"io"
+	"io/fs"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -17,17 +17,24 @@ import (
 
 // readScripts adds to missing the files that the scripts of kiln netboot in a folder name and that
 // the catalogue lacks. It notes the scripts of machines that install themselves. A folder without
-// an index of kiln netboot has no scripts.
-func (c *catalogue) readScripts(dir string) {
+// an index of kiln netboot has no scripts. It fails if there is one that cannot be read: without it
+// a machine that installs itself would do so at each boot.
+func (c *catalogue) readScripts(dir string) error {
 	f, err := folder.OpenInside(dir, media.IndexFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
 	if err != nil {
-		return
+		return err
 	}
 	defer func() { _ = f.Close() }()
-	data, err := io.ReadAll(io.LimitReader(f, maxServed))
+	data, err := folder.ReadUpTo(filepath.Join(dir, media.IndexFile), f, folder.MaxList)
+	if err != nil {
+		return err
+	}
 	index := media.ParseIndex(data)
-	if err != nil || index == nil {
-		return
+	if index == nil {
+		return nil
 	}
 	for i := range index.Machines {
 		b := &index.Machines[i]
@@ -46,6 +53,7 @@ func (c *catalogue) readScripts(dir string) {
 	}
 	slices.Sort(c.missing)
 	c.missing = slices.Compact(c.missing)
+	return nil
 }
 
 // scriptAddresses returns the addresses that the scripts of an index name, and those of the

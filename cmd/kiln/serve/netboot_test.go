@@ -3,6 +3,7 @@ package serve_test
 import (
 	"encoding/base64"
 	"net/http"
+	"os"
 	"path/filepath"
 	"testing"
 
@@ -198,4 +199,14 @@ func TestPrivate(t *testing.T) {
 	status, body := r.get(t, "/images/flatcar/kernel")
 	require.Equal(t, http.StatusServiceUnavailable, status)
 	require.NotContains(t, body, "Config")
+}
+
+// TestUnreadIndex: the server does not start with an index of kiln netboot that it cannot read: it
+// would not know which machines have installed themselves.
+func TestUnreadIndex(t *testing.T) {
+	t.Parallel()
+	dir := example(t)
+	require.NoError(t, os.Mkdir(filepath.Join(dir, "netboot.json"), 0o700))
+	_, err := serve.New([]string{dir}, serve.Options{State: filepath.Join(t.TempDir(), "state")})
+	require.ErrorContains(t, err, filepath.Join(dir, "netboot.json")+": not a regular file")
 }
