@@ -46,3 +46,26 @@ func TestStrangersFillNoDisk(t *testing.T) {
 		require.Equal(t, strangerBurst+21, strings.Count(text(), "\n"))
 	})
 }
+
+// TestPoolFillsNoDisk: what the machines of a pool announce has a bounded number of lines, and
+// leaves strangers and named machines theirs.
+func TestPoolFillsNoDisk(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		path := filepath.Join(t.TempDir(), "log")
+		file, err := os.Create(path)
+		require.NoError(t, err)
+		a := newAudit(file)
+		for i := range 5000 {
+			a.announced(&record{Event: "announce", Machine: fmt.Sprint("pooled-", i)}, true)
+		}
+		a.announced(&record{Event: "announce", Machine: "named"}, false)
+		a.write(&record{Event: "request", Path: "/stranger"})
+		text, err := os.ReadFile(path)
+		require.NoError(t, err)
+		require.Equal(t, strangerBurst, strings.Count(string(text), "pooled-"))
+		require.Equal(t, 1, strings.Count(string(text), `"named"`))
+		require.Equal(t, 1, strings.Count(string(text), "/stranger"))
+		require.Equal(t, 5000-strangerBurst, a.queue.Lost())
+	})
+}
