@@ -79,8 +79,8 @@ func (f *serveFlags) add(cmd *cobra.Command) {
 		"beside each machine's own addresses")
 	flags.IntVar(&f.poolLimit, "pool-limit", 100,
 		"give the document of a pool to this `NUMBER` of machines")
-	flags.StringVar(&f.state, "state", "", "keep the list of fetched documents in `FILE` "+
-		"(default: served.json in the first DIR)")
+	flags.StringVar(&f.state, "state", "", "keep the list of fetched documents in `FILE`, "+
+		"and what machines announce in FILE.announced (default: served.json in the first DIR)")
 	flags.StringSliceVar(&f.again, "again", nil, "give the document of the machine or pool with "+
 		"this `NAME` once more")
 	flags.StringVar(&f.log, "log", "", "add a line of JSON for each request to `FILE` "+

@@ -35,9 +35,6 @@ type Machine struct {
 	Document string
 }
 
-// is reports whether two machines have the same name.
-func (m *Machine) is(o Machine) bool { return m.Name == o.Name && m.Pool == o.Pool }
-
 // Row is the last state of a machine.
 type Row struct {
 	Machine string `json:"machine"` // its name; of a pool's machine the one that it claims
@@ -97,15 +94,22 @@ func New(cluster string, machines []Machine, poolLimit int, rows []Row) *Board {
 		cluster: cluster, poolLimit: poolLimit, bounds: newBounds(machines, poolLimit),
 		nonces: newNonces(), rows: map[rowKey]*row{}, spent: map[int64]bool{},
 	}
+	room := map[Machine]int{} // rows of each machine or pool that may follow
+	for _, m := range machines {
+		room[Machine{Name: m.Name, Pool: m.Pool}] = map[bool]int{false: 1, true: poolLimit}[m.Pool]
+	}
+	pooled := b.bounds.pooled
 	for _, r := range rows {
 		m := Machine{Name: cmp.Or(r.Pool, r.Machine), Pool: r.Pool != ""}
-		at := rowKey{r.Pool, r.Machine}
-		if !slices.ContainsFunc(machines, m.is) || r.Status.check() != nil ||
-			m.Pool && b.isFull(&m, at) {
+		if room[m] == 0 || m.Pool && pooled == 0 || r.Status.check() != nil {
 			continue
 		}
+		room[m]--
+		if m.Pool {
+			pooled--
+		}
 		r.Status.shorten(b.bounds.room(&m))
-		b.rows[at] = &row{Row: r}
+		b.rows[rowKey{r.Pool, r.Machine}] = &row{Row: r}
 	}
 	return b
 }

@@ -129,8 +129,7 @@ func (l *Ledger) readFetches() (announced []byte, err error) {
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("%w; it says which documents were given, so none is given without "+
-			"it: put back a copy of it, or see \"A state that cannot be read\" in "+
-			"docs/delivery.md", err)
+			"it: put back a copy of it; without one, docs/delivery.md says what to do first", err)
 	case f.Cluster != l.cluster:
 		return nil, fmt.Errorf("%s: remembers the documents of another cluster (%s); keep it, and "+
 			"name this cluster's own file with --state", path, f.Cluster)

@@ -34,21 +34,28 @@ func newDoor(machines int, refused func(from netip.Addr, reason string)) *door {
 
 // watch is called at each change of a connection.
 func (d *door) watch(conn net.Conn, state http.ConnState) {
-	at := peer(conn.RemoteAddr().String())
-	from := network(at)
-	d.mu.Lock()
-	defer d.mu.Unlock()
+	from := peer(conn.RemoteAddr().String())
 	switch state {
 	case http.StateNew:
-		if d.of[from]++; d.of[from] > d.most {
+		if d.count(from, 1) > d.most {
 			_ = conn.Close()
-			d.refused(at, fmt.Sprintf("closed: its address has %d connections", d.most))
+			d.refused(from, fmt.Sprintf("closed: its address has %d connections", d.most))
 		}
 	case http.StateClosed, http.StateHijacked:
-		if d.of[from]--; d.of[from] == 0 {
-			delete(d.of, from)
-		}
+		d.count(from, -1)
 	}
+}
+
+// count adds connections to those of an address, and returns how many it has.
+func (d *door) count(from netip.Addr, n int) int {
+	from = network(from)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	n += d.of[from]
+	if d.of[from] = n; n == 0 {
+		delete(d.of, from)
+	}
+	return n
 }
 
 // hurry makes a request with a body the last one of its connection, and bounds the time for the

@@ -55,8 +55,8 @@ func (s *Server) giveInTurn(w http.ResponseWriter, it *item, f *ledger.Fetch, re
 	}
 	if !s.state.HasRoom(f) {
 		s.alarms.raise(recordFull, it.path, "%s: not given to %s, because no room is left to "+
-			"remember it, and a document that is not remembered is given twice; see "+
-			"\"A state that cannot be read\" in docs/delivery.md", rec.Document, peer(f.Remote))
+			"remember it, and it would be given twice; docs/delivery.md says what to do",
+			rec.Document, peer(f.Remote))
 		later(w, rec, "the list of fetched documents is full")
 		return
 	}
