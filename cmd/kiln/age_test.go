@@ -34,7 +34,7 @@ for kind in "" -pq; do
 	to=$("$age-keygen" -y key)
 	"$kiln" init --name demo >cluster.yaml
 	echo "  secrets: {recipients: [$to]}" >>cluster.yaml
-	"$kiln" render cluster.yaml --out nodes 2>/dev/null
+	"$kiln" render cluster.yaml --out nodes --new-recipient "$to" 2>/dev/null
 	"$age" -d -i key demo.secrets.yaml.age >plain
 	grep -q '^leafSeed: ' plain
 	grep -q "^- $to\$" plain

@@ -113,13 +113,14 @@ var verbs = []written{
 	},
 	{
 		name:    "secrets extend, encrypted",
-		prepare: encrypted + "kiln secrets encrypt first.yaml",
+		prepare: encrypted + "kiln secrets encrypt first.yaml --new-recipient $(cat ../key.pub)",
 		command: "secrets extend --secrets demo.secrets.yaml.age --identity key --window 160h",
 		check: "! test -e demo.secrets.yaml && kiln secrets public --identity key " +
 			"--secrets demo.secrets.yaml.age >now && ! cmp -s now demo.public.yaml",
 	},
 	{
-		name: "secrets encrypt", prepare: encrypted,
+		name:    "secrets encrypt",
+		prepare: encrypted + `echo "recipients: [$(cat ../key.pub)]" >>demo.secrets.yaml`,
 		command: "secrets encrypt first.yaml --identity key",
 		check: "! test -e demo.secrets.yaml && kiln secrets public --identity key " +
 			"--secrets demo.secrets.yaml.age | cmp - demo.public.yaml",

@@ -69,6 +69,7 @@ secret: the public half of the bundle is enough, which kiln secrets public write
 		"NAME.secrets.yaml beside the configuration, or "+
 		"NAME.secrets.yaml.age)")
 	usage.IdentityFlag(cmd, &f.Source)
+	usage.NewRecipientFlag(cmd, &f.Source)
 	flags.StringVar(&f.Public, "public", "", "read the public half of the bundle from `FILE`, "+
 		"for --review alone (default: NAME.public.yaml beside the configuration, "+
 		"if there is no bundle)")
@@ -90,6 +91,10 @@ func (f *renderFlags) check() error {
 	if f.Public != "" && f.Out != "" {
 		return usage.Errorf("--public is for --review alone: documents hold secrets; " +
 			"leave --out or --public out")
+	}
+	if len(f.NewRecipients) > 0 && f.Out == "" {
+		return usage.Errorf("%s is for --out: a review twin makes no bundle; leave one of them "+
+			"out", bundle.RecipientFlag)
 	}
 	if err := cmp.Or(usage.CheckSource(&f.Source), f.checkFolders()); err != nil {
 		return err

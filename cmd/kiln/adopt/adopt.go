@@ -75,6 +75,7 @@ whose key is elsewhere.`,
 	set := cmd.Flags()
 	set.StringVar(&f.Secrets, "secrets", "", "write the bundle into `FILE` (default: "+
 		"NAME.secrets.yaml beside the configuration, or NAME.secrets.yaml.age)")
+	usage.NewRecipientFlag(cmd, &f.Source)
 	set.StringVar(&f.pki, "pki", "", "read the files that kubeadm makes from the folder `DIR`: "+
 		"ca, etcd/ca, front-proxy-ca, sa")
 	for _, file := range files {

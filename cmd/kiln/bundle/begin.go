@@ -38,7 +38,7 @@ func (r *Run) Open(c *config.Cluster) (*File, error) {
 	case err == nil:
 		f, err := r.open(stored)
 		if err == nil {
-			f.wanted = c.Spec.Secrets.Recipients
+			f.configured(&r.Source, r.Config, c)
 		}
 		return f, err
 	case !errors.Is(err, fs.ErrNotExist):
@@ -65,6 +65,9 @@ func (r *Run) begin(path string, c *config.Cluster, given pki.Given) (f *File, e
 		path += Sealed
 	}
 	if err := r.mayBegin(path, c.Metadata.Name); err != nil {
+		return nil, err
+	}
+	if err := r.checkConsent(path, nil, r.Config, c); err != nil {
 		return nil, err
 	}
 	f = &File{

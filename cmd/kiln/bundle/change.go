@@ -19,7 +19,7 @@ func (s *Source) OpenFor(path string, c *config.Cluster) (*File, error) {
 	if err != nil {
 		return nil, err
 	}
-	f.wanted = c.Spec.Secrets.Recipients
+	f.configured(s, path, c)
 	if err := checkName(f.Path, f.Bundle, c); err != nil {
 		return nil, err
 	}

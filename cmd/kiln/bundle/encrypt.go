@@ -12,7 +12,8 @@ import (
 )
 
 // ToEncrypt is OpenFor for the verb that encrypts the bundle in its place. It fails if there is no
-// bundle, or if it came through a pipe.
+// bundle, if it came through a pipe, or if a recipient of the configuration is new to it, and the
+// command line does not name that.
 func (s *Source) ToEncrypt(path string, c *config.Cluster) (*File, error) {
 	if name := s.Path(path, c.Metadata.Name); name != "-" && paths.Absent(name) {
 		return nil, fmt.Errorf("%s: there is no bundle; if the cluster exists, restore the bundle "+
@@ -23,6 +24,9 @@ func (s *Source) ToEncrypt(path string, c *config.Cluster) (*File, error) {
 	if err == nil && f.Piped {
 		err = fmt.Errorf("--secrets %s: a bundle from a pipe cannot be replaced; "+
 			"name the bundle's file", f.Path)
+	}
+	if err == nil {
+		err = s.checkConsent(f.Path, f.had(), path, c)
 	}
 	return f, err
 }
@@ -36,7 +40,7 @@ func (f *File) Encrypt(recipients []string) (bool, error) {
 	if rename && !paths.Absent(encrypted) {
 		return false, fmt.Errorf("%s: is there already; move it away", encrypted)
 	}
-	changes := plain || f.lock.ByPassphrase() || !sameSet(f.Recipients, recipients)
+	changes := plain || f.lock.ByPassphrase() || len(differences(f.Recipients, recipients)) > 0
 	if changes {
 		f.Recipients, f.Sealed = recipients, true
 		f.lock = &atrest.Lock{Recipients: recipients}

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"slices"
 	"strings"
 
 	"kiln/cmd/kiln/atrest"
@@ -36,6 +35,8 @@ type File struct {
 	lock   *atrest.Lock      // how the file is encrypted, if it is
 	sum    [sha256.Size]byte // of the file as it was read
 	wanted []string          // the recipients of the configuration
+
+	encrypt string // the command that encrypts the bundle to them
 }
 
 // raw is a bundle's file as it was read.
@@ -130,8 +131,8 @@ func (f *File) checkLock() error {
 		return nil
 	}
 	return fmt.Errorf("%s: it is encrypted, and does not say to whom, because kiln did not do "+
-		"that; written in plain it would be no secret, and it stays as it is. Once run: "+
-		"kiln secrets encrypt", f.Path)
+		"that; written in plain it would be no secret, and it stays as it is before "+
+		"kiln secrets encrypt has encrypted it (docs/secrets.md)", f.Path)
 }
 
 // stored returns the text of the bundle as it is stored: encrypted if it is to be.
@@ -208,35 +209,6 @@ func (f *File) Save() error {
 		folder.Tidy(f.Path)
 	}
 	return nil
-}
-
-// Notes returns a note if the bundle of a configuration is not encrypted as that says.
-func (f *File) Notes() []string {
-	note := ""
-	switch {
-	case f.Piped || f.New:
-	case !f.Sealed && len(f.wanted)+len(f.Recipients) > 0:
-		note = "%s is not encrypted, although it has recipients; to encrypt it"
-	case !f.Sealed || len(f.wanted) == 0:
-	case f.lock.ByPassphrase():
-		note = "%s is encrypted with a passphrase, and the configuration names recipients; " +
-			"to encrypt it to these"
-	case sameSet(f.Recipients, f.wanted):
-	case len(f.Recipients) == 0:
-		note = "%s is encrypted, and kiln does not know whether to the recipients of the " +
-			"configuration; to encrypt it to them"
-	default:
-		note = "%s is encrypted to other recipients than those of the configuration; " +
-			"to encrypt it to these"
-	}
-	if note == "" {
-		return nil
-	}
-	return []string{fmt.Sprintf(note+", run: kiln secrets encrypt", f.Path)}
-}
-
-func sameSet(a, b []string) bool {
-	return slices.Equal(slices.Sorted(slices.Values(a)), slices.Sorted(slices.Values(b)))
 }
 
 // Made returns the note about a new bundle.

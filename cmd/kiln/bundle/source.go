@@ -24,6 +24,8 @@ type Source struct {
 	// Keys open an encrypted bundle. Without them nobody is asked, and no program runs: an
 	// encrypted bundle is an error.
 	Keys *atrest.Keys
+	// NewRecipients are those of --new-recipient, which the bundle may get.
+	NewRecipients []string
 
 	read *pki.Bundle // the bundle of --secrets, once it has been read: a pipe can be read once only
 }

@@ -25,7 +25,7 @@ type encryptFlags struct {
 func EncryptCommand() *cobra.Command {
 	var f encryptFlags
 	cmd := &cobra.Command{
-		Use:   "encrypt [FILE] [--secrets FILE] [--identity FILE]",
+		Use:   "encrypt [FILE] [--secrets FILE] [--identity FILE] [--new-recipient RECIPIENT]",
 		Short: "Encrypt the bundle to the recipients of the configuration",
 		Long: `Encrypt the bundle with age, to spec.secrets.recipients of the configuration. A plain
 bundle NAME.secrets.yaml is replaced, and is NAME.secrets.yaml.age then; a bundle
@@ -33,13 +33,16 @@ with another name keeps it. A bundle that is encrypted already is encrypted anew
 its recipients are others: --identity opens it. No other verb changes to whom a
 bundle is encrypted.
 
+Somebody else may have written the configuration: a recipient that the bundle did not
+have until now is named on the command line too, with --new-recipient.
+
 The plain text is overwritten in no place: the blocks of the disk, snapshots, backups
 and the history of git may still hold it. So may an older encrypted version, for a
 recipient that was taken away. If somebody else may have read one of them, rotate the
 keys: docs/leaked.md.
 
 age -d shows a bundle, and writes it back in plain.`,
-		Example: `  kiln secrets encrypt cluster.yaml
+		Example: `  kiln secrets encrypt cluster.yaml --new-recipient age1…
   kiln secrets encrypt cluster.yaml --identity ~/.config/kiln/key.txt`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
 	}
@@ -47,6 +50,7 @@ age -d shows a bundle, and writes it back in plain.`,
 	cmd.Flags().StringVar(&f.Secrets, "secrets", "", "encrypt the bundle in `FILE` (default: "+
 		"NAME.secrets.yaml or NAME.secrets.yaml.age beside the configuration)")
 	usage.IdentityFlag(cmd, &f.Source)
+	usage.NewRecipientFlag(cmd, &f.Source)
 	usage.OutputFlag(cmd, &f.form, "report")
 	return cmd
 }
@@ -70,6 +74,7 @@ func (f *encryptFlags) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
+	added, gone := b.Differences()
 	done, err := b.Encrypt(recipients)
 	if err != nil {
 		return err
@@ -78,8 +83,10 @@ func (f *encryptFlags) run(cmd *cobra.Command) error {
 		return message.Report(cmd.OutOrStdout(), struct {
 			Bundle     string   `json:"bundle"`
 			Recipients []string `json:"recipients"`
+			Added      []string `json:"added"`
+			Removed    []string `json:"removed"`
 			Changed    bool     `json:"changed"`
-		}{b.Path, recipients, done})
+		}{b.Path, recipients, message.NonNil(added), message.NonNil(gone), done})
 	}
 	to := plural.Count(len(recipients), "recipient")
 	if !done {
@@ -87,6 +94,12 @@ func (f *encryptFlags) run(cmd *cobra.Command) error {
 		return nil
 	}
 	message.Printf(cmd.OutOrStdout(), "%s: encrypted to %s\n", b.Path, to)
+	for _, r := range added {
+		message.Printf(cmd.OutOrStdout(), "  + %s\n", r)
+	}
+	for _, r := range gone {
+		message.Printf(cmd.OutOrStdout(), "  - %s\n", r)
+	}
 	var notes []string
 	switch {
 	case unread != nil:

@@ -81,6 +81,13 @@ func IdentityFlag(cmd *cobra.Command, s *bundle.Source) {
 		"identity in `FILE` (default: the file that "+atrest.Variable+" names)")
 }
 
+// NewRecipientFlag adds the flag for the recipients that a bundle may get.
+func NewRecipientFlag(cmd *cobra.Command, s *bundle.Source) {
+	cmd.Flags().StringArrayVar(&s.NewRecipients, strings.TrimPrefix(bundle.RecipientFlag, "--"),
+		nil, "encrypt the bundle to this `RECIPIENT` of the configuration, which it did not have "+
+			"until now; may be repeated")
+}
+
 // CheckSource returns an error if the flags name both a bundle and a public half.
 func CheckSource(s *bundle.Source) error {
 	if s.Public != "" && s.Secrets != "" {
