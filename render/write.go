@@ -51,10 +51,6 @@ type Options struct {
 // old, and the inventory does not match.
 var ErrPartial = folder.ErrPartial
 
-// ErrUnsynced is in the chain of an error if all files of a folder are new, and its disk has not
-// confirmed that.
-var ErrUnsynced = folder.ErrUnsynced
-
 // Changes lists what a run changed in a folder, or would change.
 type Changes struct {
 	folder.Changes
@@ -70,7 +66,7 @@ var ErrForeign = errors.New("the folder belongs to another cluster")
 // out, unless out is empty, and the review twin into Options.Review. All files are first written
 // and synced under temporary names and then renamed: first those of out, its inventory last, and
 // then those of the twin. A run that fails leaves the folders as they were, unless the error is
-// ErrPartial or ErrUnsynced. Without the bundle Write can write only the twin.
+// ErrPartial. Without the bundle Write can write only the twin.
 func (r *Cluster) Write(out string, o Options) (*Result, error) {
 	if r.Bundle == nil && out != "" {
 		return nil, errors.New("documents hold secrets; " +

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"io"
 	"io/fs"
@@ -13,6 +14,7 @@ import (
 	"kiln/cmd/kiln/usage"
 	"kiln/render"
 	"kiln/render/config"
+	"kiln/render/folder"
 )
 
 // Exit codes. They are part of the command's contract.
@@ -98,14 +100,15 @@ func wantsJSON(verb *cobra.Command, args []string) bool {
 	return false
 }
 
-// exitCode prints the error of a verb and returns the exit code for it.
-func exitCode(verb *cobra.Command, err error, messages io.Writer) int {
+// exitCode prints the error of a verb and returns the exit code for it. wrote says that the verb has
+// written something before.
+func exitCode(verb *cobra.Command, err error, wrote bool, messages io.Writer) int {
 	var problems config.Problems
 	var wrong usage.Error
 	var report message.ReportError
 	var served servedError
 	var stdout stdoutError
-	reads := !usage.Writes(verb)
+	silent := wrote || !usage.Writes(verb) // does not say that nothing was written
 	switch {
 	case err == nil:
 		return exitDone
@@ -116,7 +119,7 @@ func exitCode(verb *cobra.Command, err error, messages io.Writer) int {
 		return exitWrong
 	case errors.As(err, &problems):
 		summary := problems.Summary()
-		if reads {
+		if silent {
 			summary = "kiln: " + problems.Count()
 		}
 		message.Printf(messages, "%s\n%s\n", problems, summary)
@@ -142,11 +145,31 @@ func exitCode(verb *cobra.Command, err error, messages io.Writer) int {
 		return exitWrong
 	default:
 		printLines(messages, err)
-		if !reads && !errors.Is(err, render.ErrPartial) && !errors.Is(err, render.ErrUnsynced) {
+		switch {
+		case !silent:
 			message.Printf(messages, "kiln: nothing was written\n")
+		case usage.Writes(verb) && !errors.Is(err, render.ErrPartial):
+			message.Printf(messages, "kiln: a part was written before that\n")
 		}
 		return exitWrong
 	}
+}
+
+// unsynced prints a note for each file that is written, and that the disk did not confirm. It
+// returns the exit code, which says so if the disk failed: a file system that never confirms a name
+// is no error.
+func unsynced(list []folder.Unsynced, code int, messages io.Writer) int {
+	for _, u := range list {
+		if u.Unsupported() {
+			message.Printf(messages, "kiln: %s: written, and not known to survive a power failure: "+
+				"this file system does not sync folders (%v)\n", u.Path, u.Err)
+			continue
+		}
+		message.Printf(messages, "kiln: %s: written, but the disk did not confirm it (%v): after a "+
+			"power failure the old content may be back; look at the disk\n", u.Path, u.Err)
+		code = cmp.Or(code, exitWrong)
+	}
+	return code
 }
 
 // printLines prints each line of an error, which may join several.

@@ -21,6 +21,7 @@ import (
 	"kiln/cmd/kiln/upkeep"
 	"kiln/cmd/kiln/usage"
 	"kiln/cmd/kiln/verify"
+	"kiln/render/folder"
 )
 
 func main() {
@@ -39,6 +40,7 @@ func run(args []string, in io.Reader, out, messages io.Writer, colour bool) int 
 	for _, s := range []*screen.Screen{results, notes} {
 		s.Names(append(args, here))
 	}
+	start := folder.Now()
 	cmd := root()
 	cmd.SetArgs(args)
 	cmd.SetIn(in)
@@ -46,13 +48,17 @@ func run(args []string, in io.Reader, out, messages io.Writer, colour bool) int 
 	cmd.SetErr(notes)
 	verb, err := cmd.ExecuteC()
 	err = failure.Files(err, usage.NamedPaths(verb))
-	if reportsFailure(verb, args, err) && results.Failure() == nil {
-		code := exitCode(verb, err, notes)
+	asJSON := reportsFailure(verb, args, err) && results.Failure() == nil
+	if !asJSON {
+		err = finish(err, results)
+	}
+	code := exitCode(verb, err, start.Changed(), notes)
+	code = unsynced(start.Unsynced(), code, notes)
+	if asJSON {
 		_ = message.JSON(results, failure.New(code, err)) // the exit code says it in any case
 		_ = results.Close()
-		return code
 	}
-	return exitCode(verb, finish(err, results), notes)
+	return code
 }
 
 // The help lists the verbs in the order of the work, and not in that of the alphabet.

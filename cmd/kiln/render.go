@@ -175,6 +175,9 @@ func (f *renderFlags) run(cmd *cobra.Command) error {
 		if err := b.Save(); err != nil {
 			return err
 		}
+		if b.New { // it stays, even if the rest fails
+			message.Notes(messages, []string{b.Made()})
+		}
 		secrets := []git.Secret{{Name: f.Out, Folder: true}}
 		if !b.Piped && !b.Sealed {
 			secrets = append([]git.Secret{{Name: b.Path}}, secrets...)
@@ -305,7 +308,7 @@ func (f *renderFlags) warnings(
 ) []string {
 	list := append(summary.Access(f.Out, result), b.Notes()...)
 	if b.New && !f.dry {
-		list = append(list, b.Made(), summary.Deadline(f.now, r))
+		list = append(list, summary.Deadline(f.now, r))
 		list = append(list, expiry.Tokens(f.now, r.Ends())...)
 	}
 	if b.Renewed {

@@ -5,6 +5,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"testing"
 )
 
 // CreateWithout is Create on a file system without hard links: link fails with err.
@@ -30,6 +31,16 @@ func Writing(path string) (*os.File, error) {
 
 // WithoutWaiting is withoutWaiting.
 func WithoutWaiting(f *os.File) io.Reader { return withoutWaiting(f) }
+
+// FailSync lets every sync of a folder's names fail with err, until the test ends. The test must
+// not be parallel.
+func FailSync(t *testing.T, err error) {
+	t.Helper()
+	syncNames = func(dir *os.File) error {
+		return &fs.PathError{Op: "sync", Path: dir.Name(), Err: err}
+	}
+	t.Cleanup(func() { syncNames = (*os.File).Sync })
+}
 
 // Replace is replace for everybody, whoever else does it.
 func Replace(path string, data []byte, mode fs.FileMode) error {

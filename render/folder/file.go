@@ -65,7 +65,8 @@ func Write(f File, data []byte) error {
 	if err != nil {
 		return errors.Join(err, p.root.Remove(p.temp))
 	}
-	return p.sync()
+	p.settle()
+	return nil
 }
 
 // refusal returns why the existing file must not be replaced, or nil.
@@ -139,7 +140,8 @@ func Rename(path, to string) (bool, error) {
 	if err := p.root.Rename(p.base, filepath.Base(to)); err != nil {
 		return false, err
 	}
-	return true, p.sync()
+	p.settle()
+	return true, nil
 }
 
 // Make makes a new folder that only its owner can use, with everything that fill puts into it, or
@@ -182,6 +184,7 @@ func Make(path string, fill func(*os.Root) error) error {
 	if err != nil {
 		return errors.Join(err, os.RemoveAll(temp))
 	}
+	noteChange()
 	return nil
 }
 
@@ -252,11 +255,10 @@ func (p *place) create(data []byte, mode fs.FileMode, link func(old, now string)
 	}
 	defer func() { _ = file.Close() }()
 	if err := link(p.temp, p.base); err == nil || errors.Is(err, fs.ErrExist) {
-		err = errors.Join(err, p.root.Remove(p.temp))
-		if err != nil {
-			return err
+		if err == nil {
+			p.settle()
 		}
-		return p.sync()
+		return errors.Join(err, p.root.Remove(p.temp))
 	}
 	empty, err := p.root.OpenFile(p.base, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
 	if err != nil {
@@ -266,7 +268,8 @@ func (p *place) create(data []byte, mode fs.FileMode, link func(old, now string)
 	if err := p.root.Rename(p.temp, p.base); err != nil {
 		return errors.Join(err, p.root.Remove(p.base), p.root.Remove(p.temp))
 	}
-	return p.sync()
+	p.settle()
+	return nil
 }
 
 // stage writes the temporary file, syncs it and returns it locked. The lock shows other runs that
@@ -356,11 +359,21 @@ func (p *place) tidy() error {
 	return p.root.Remove(p.temp)
 }
 
+// settle notes that the file has its name now, and writes the name to disk. The file stays there if
+// that fails.
+func (p *place) settle() {
+	noteChange()
+	noteUnsynced(p.path, p.sync())
+}
+
 // sync writes the names of the folder to disk.
 func (p *place) sync() error {
 	dir, err := p.root.Open(".")
 	if err != nil {
 		return err
 	}
-	return errors.Join(dir.Sync(), dir.Close())
+	return errors.Join(syncNames(dir), dir.Close())
 }
+
+// syncNames writes the names of an open folder to disk. Tests let it fail.
+var syncNames = (*os.File).Sync

@@ -34,10 +34,6 @@ const MaxList = 256 << 20
 // not match.
 var ErrPartial = errors.New("the folder holds old and new files; run the same again")
 
-// ErrUnsynced comes when all files have their names, and the disk has not confirmed it: after a
-// loss of power the old ones may be back.
-var ErrUnsynced = errors.New("all is written, but the disk did not confirm it; run the same again")
-
 // Changes lists what a run changed in a folder, or would change.
 type Changes struct {
 	Written   []string // paths below the folder whose content is new or has changed
@@ -326,7 +322,7 @@ func (f *Folder) markStaleIn(dir string) error {
 
 // Sync writes the staged files to disk.
 func (f *Folder) Sync() error {
-	if err := syncFolder(f.Dir); err != nil {
+	if err := syncFolder(f.Dir); err != nil && !unsupported(err) {
 		return fmt.Errorf("%s: sync: %w", f.Dir, err)
 	}
 	return nil
@@ -334,7 +330,7 @@ func (f *Folder) Sync() error {
 
 // Commit gives every staged file its own name and removes stale files. The list is renamed last and
 // shows that the run is complete. Call Sync before it. An error wraps ErrPartial if some files are
-// new by then, and ErrUnsynced if all are.
+// new by then. If the disk does not confirm the names, that is in the journal.
 func (f *Folder) Commit() error {
 	f.made = nil
 	slices.SortFunc(f.staged, func(a, b string) int {
@@ -346,36 +342,47 @@ func (f *Folder) Commit() error {
 		}
 		return strings.Compare(a, b)
 	})
+	changed := false
+	if err := f.rename(&changed); err != nil && changed {
+		return fmt.Errorf("%w: %w", ErrPartial, err)
+	} else if err != nil {
+		return err
+	}
+	noteUnsynced(f.Dir, syncFolder(f.Dir))
+	return nil
+}
+
+// rename does the work of Commit but for the sync, and sets changed once a file is another one.
+func (f *Folder) rename(changed *bool) error {
 	removed := false
 	for len(f.staged) > 0 {
 		name := f.staged[0]
 		if name == f.List {
-			if err := f.removeStale(); err != nil {
-				return fmt.Errorf("%w: %w", ErrPartial, err)
+			if err := f.removeStale(changed); err != nil {
+				return err
 			}
 			removed = true
 		}
 		if err := f.root.Rename(name+Suffix, name); err != nil {
-			return fmt.Errorf("%w: %w", ErrPartial, err)
+			return err
 		}
+		noteChange()
+		*changed = true
 		f.staged = f.staged[1:]
 	}
-	if !removed {
-		if err := f.removeStale(); err != nil {
-			return fmt.Errorf("%w: %w", ErrPartial, err)
-		}
+	if removed {
+		return nil
 	}
-	if err := f.Sync(); err != nil {
-		return fmt.Errorf("%w: %w", ErrUnsynced, err)
-	}
-	return nil
+	return f.removeStale(changed)
 }
 
-func (f *Folder) removeStale() error {
+func (f *Folder) removeStale(changed *bool) error {
 	for _, name := range f.removed {
 		if err := f.remove(name); err != nil {
 			return err
 		}
+		noteChange()
+		*changed = true
 	}
 	return nil
 }

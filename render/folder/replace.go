@@ -16,7 +16,8 @@ var ErrBusy = errors.New("another kiln is writing there; wait until it has ended
 // if may allows it when all is written. The old file stays whole until the new one is on disk.
 // Several processes may replace one file at a time, each under a temporary name of its own; the
 // last one wins. The caller must know that the file is its own: Write is for a file that may be a
-// person's. It returns the new file, open and locked, if it has taken its place.
+// person's. It returns the new file, open and locked, if it has taken its place, with
+// an error if the disk did not confirm that.
 func replace(
 	path string, data []byte, mode fs.FileMode, may func(*place) error,
 ) (*os.File, error) {
@@ -39,7 +40,12 @@ func replace(
 	if err != nil {
 		return nil, errors.Join(err, file.Close(), p.root.Remove(p.temp))
 	}
-	return file, p.sync()
+	noteChange()
+	if err = p.sync(); unsupported(err) {
+		noteUnsynced(p.path, err)
+		err = nil
+	}
+	return file, err
 }
 
 // beginFree is begin under the first free numbered name.

@@ -3,15 +3,17 @@
 package folder
 
 import (
+	"cmp"
 	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
 )
 
-// syncFolder writes every file and folder below dir to disk.
-func syncFolder(dir string) error {
-	return filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
+// syncFolder writes every file and folder below dir to disk. An error is unsupported if the file
+// system syncs the files, and no folders.
+func syncFolder(dir string) (refused error) {
+	err := filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
@@ -19,6 +21,10 @@ func syncFolder(dir string) error {
 		if err != nil {
 			return err
 		}
-		return errors.Join(f.Sync(), f.Close())
+		if err = f.Sync(); unsupported(err) {
+			refused, err = err, nil
+		}
+		return errors.Join(err, f.Close())
 	})
+	return cmp.Or(err, refused)
 }

@@ -201,6 +201,12 @@ func imageMount() error {
 	})
 }
 
+// tracing lets strace answer a call of the system.
+func tracing() error {
+	return exec.Command("strace", "-o", os.DevNull, "-P", "/", "-e", "inject=fsync:error=EIO",
+		"true").Run()
+}
+
 func ownFiles() error {
 	const try = "mount -t tmpfs -o size=8k none /mnt"
 	return exec.Command("unshare", "--mount", "sh", "-c", try).Run()

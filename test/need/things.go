@@ -161,6 +161,10 @@ var Things = []Thing{
 		Tests: []string{"TestScripts"}, look: program("setsid"),
 	},
 	{
+		Name: "strace", Gap: "no file system refuses to sync a folder",
+		Tests: []string{"TestScripts"}, look: both(program("strace"), right("strace", tracing)),
+	},
+	{
 		Name: "systemd-analyze", Gap: "units and timers are not verified",
 		Tests: []string{
 			"TestUnits", "TestBackupTimer", "TestCalendars", "TestEveryUnit", "TestUnitFindings",
