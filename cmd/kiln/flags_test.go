@@ -1,6 +1,7 @@
 package main
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -29,4 +30,31 @@ func TestPlaceholders(t *testing.T) {
 		}
 	}
 	visit(root())
+}
+
+// TestListFlags: no flag of any verb takes a part of a value and drops the rest.
+func TestListFlags(t *testing.T) {
+	t.Parallel()
+	single := []string{"bool", "duration", "int", "string"}
+	found := 0
+	var visit func(*cobra.Command)
+	visit = func(cmd *cobra.Command) {
+		cmd.NonInheritedFlags().VisitAll(func(f *pflag.Flag) {
+			if slices.Contains(single, f.Value.Type()) {
+				return
+			}
+			found++
+			for _, value := range []string{"dev\nops", "dev\r\nops", "a,b\n", "\x00", "\u0085"} {
+				require.Error(t, f.Value.Set(value), "%s --%s %q", cmd.CommandPath(), f.Name, value)
+			}
+			require.Equal(t, "[]", f.Value.String(), "%s --%s", cmd.CommandPath(), f.Name)
+			require.NoError(t, f.Value.Set("dev,ops"))
+			require.NotEqual(t, "[]", f.Value.String())
+		})
+		for _, sub := range cmd.Commands() {
+			visit(sub)
+		}
+	}
+	visit(root())
+	require.Greater(t, found, 15)
 }

@@ -133,6 +133,7 @@ func root() *cobra.Command {
 		}
 		cmd.AddCommand(part.verbs...)
 	}
+	usage.RefuseControl(cmd)
 	cmd.SetHelpCommandGroupID(others)
 	cmd.SetCompletionCommandGroupID(others)
 	return cmd
