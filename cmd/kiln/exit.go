@@ -100,8 +100,8 @@ func wantsJSON(verb *cobra.Command, args []string) bool {
 	return false
 }
 
-// exitCode prints the error of a verb and returns the exit code for it. wrote says that the verb has
-// written something before.
+// exitCode prints the error of a verb and returns the exit code for it. wrote says that the verb
+// has written something before.
 func exitCode(verb *cobra.Command, err error, wrote bool, messages io.Writer) int {
 	var problems config.Problems
 	var wrong usage.Error
@@ -161,12 +161,12 @@ func exitCode(verb *cobra.Command, err error, wrote bool, messages io.Writer) in
 func unsynced(list []folder.Unsynced, code int, messages io.Writer) int {
 	for _, u := range list {
 		if u.Unsupported() {
-			message.Printf(messages, "kiln: %s: written, and not known to survive a power failure: "+
-				"this file system does not sync folders (%v)\n", u.Path, u.Err)
+			message.Printf(messages, "kiln: %s: written, and not known to survive a power "+
+				"failure: this file system does not sync folders (%v)\n", u.Path, u.Err)
 			continue
 		}
-		message.Printf(messages, "kiln: %s: written, but the disk did not confirm it (%v): after a "+
-			"power failure the old content may be back; look at the disk\n", u.Path, u.Err)
+		message.Printf(messages, "kiln: %s: written, but the disk did not confirm it (%v): after "+
+			"a power failure the old content may be back; look at the disk\n", u.Path, u.Err)
 		code = cmp.Or(code, exitWrong)
 	}
 	return code

@@ -49,11 +49,13 @@ type client struct {
 	pause, stall time.Duration
 }
 
-func newClient() *client {
+// newClient returns a client for a command line that names these URLs.
+func newClient(named []string) *client {
+	g := newGuard(named)
 	// Not the default transport, which package isolate replaces by one that refuses.
 	transport := &http.Transport{
-		Proxy:                 http.ProxyFromEnvironment,
-		DialContext:           (&net.Dialer{Timeout: 10 * time.Second}).DialContext,
+		Proxy:                 g.proxy,
+		DialContext:           g.dial,
 		TLSHandshakeTimeout:   10 * time.Second,
 		ResponseHeaderTimeout: stall,
 		ForceAttemptHTTP2:     true,
@@ -190,9 +192,11 @@ func lasting(err error) bool {
 	var redirect redirectError
 	var token *errcode.ErrorResponse
 	var login loginError
+	var refused refusedError
 	passes := errors.As(err, &name) && (name.IsTemporary || name.IsTimeout)
 	return errors.As(err, &op) && op.Op == "dial" && !op.Timeout() && !passes ||
-		errors.As(err, &certificate) || errors.As(err, &redirect) || errors.As(err, &login) ||
+		errors.As(err, &refused) || errors.As(err, &certificate) ||
+		errors.As(err, &redirect) || errors.As(err, &login) ||
 		errors.Is(err, auth.ErrBasicCredentialNotFound) ||
 		errors.As(err, &token) && !passing(token.StatusCode)
 }

@@ -59,11 +59,11 @@ func TestSilentToken(t *testing.T) {
 	}))
 	t.Cleanup(server.Close)
 	t.Cleanup(func() { close(end) })
-	l := New(Options{})
+	host := server.URL[len("http://"):]
+	l := New(Options{Registries: map[string]string{host: server.URL}})
 	l.registries.pause, l.registries.stall = time.Millisecond, 50*time.Millisecond
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
-	host := server.URL[len("http://"):]
 	_, _, err := l.Images(ctx, []images.Image{image(host+"/a:1", true, "amd64")}, nil)
 	require.NoError(t, ctx.Err())
 	require.ErrorContains(t, err, "image "+host+"/a:1: ")

@@ -8,7 +8,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
+	"slices"
+	"strings"
 
 	"kiln/render/target"
 )
@@ -38,7 +41,7 @@ type Options struct {
 
 // New returns a Locker.
 func New(options Options) *Locker {
-	c := newClient()
+	c := newClient(slices.AppendSeq([]string{options.Mirror}, maps.Values(options.Registries)))
 	return &Locker{
 		Options: options, client: c, registries: newRegistries(c, options.Registries, stored),
 	}
@@ -87,7 +90,8 @@ var errInterrupted = errors.New("interrupted")
 func withAdvice(failures []error) error {
 	err := errors.Join(failures...)
 	var op *net.OpError
-	if errors.As(err, &op) && op.Op == "dial" {
+	var refused refusedError
+	if errors.As(err, &op) && op.Op == "dial" && !errors.As(err, &refused) {
 		err = errors.Join(err, errors.New("no connection: if this network needs a proxy, set "+
 			"HTTPS_PROXY; if it has a mirror, name it with --mirror and "+
 			"--trust-mirror, and that of images with --registry"))
@@ -139,8 +143,8 @@ func (l *Locker) compare(ctx context.Context, a target.Artifact) (problem string
 	case err != nil:
 		return "", err
 	case sum != a.SHA256:
-		return fmt.Sprintf("%s has the SHA-256 %s, and the lock %s: find out who changed it",
-			target.Mirrored(a.URL, l.Mirror), sum, a.SHA256), nil
+		return fmt.Sprintf("%s has %s, and the lock %s: find out who changed it",
+			target.Mirrored(a.URL, l.Mirror), l.saw(a.URL, sum), a.SHA256), nil
 	case a.Size > 0 && size != a.Size:
 		return fmt.Sprintf("%s has %d bytes, and the lock %d: correct its size",
 			target.Mirrored(a.URL, l.Mirror), size, a.Size), nil
@@ -171,16 +175,25 @@ func (l *Locker) fetch(ctx context.Context, want target.Artifact) (target.Artifa
 		return want, err
 	}
 	if want.SHA256 != published {
-		return want, fmt.Errorf("%s has the SHA-256 %s, and %s says %s: the server or somebody on "+
+		return want, fmt.Errorf("%s has %s, and %s says %s: the server or somebody on "+
 			"the way has changed one of them; try again from another network",
-			target.Mirrored(want.URL, l.Mirror), want.SHA256, list, published)
+			target.Mirrored(want.URL, l.Mirror), l.saw(want.URL, want.SHA256), list, published)
 	}
 	if known, ok := find(target.PublishedArtifacts, want); ok && known.SHA256 != want.SHA256 {
-		return want, fmt.Errorf("%s has the SHA-256 %s, and the table of kiln says %s: "+
+		return want, fmt.Errorf("%s has %s, and the table of kiln says %s: "+
 			"it was replaced after its release; find out why before you use it",
-			target.Mirrored(want.URL, l.Mirror), want.SHA256, known.SHA256)
+			target.Mirrored(want.URL, l.Mirror), l.saw(want.URL, want.SHA256), known.SHA256)
 	}
 	return want, nil
+}
+
+// saw says which SHA-256 a file has, but not that of one that came over http: it may be what a
+// server says to this computer alone, and the hash in a log of CI would confirm a guess at it.
+func (l *Locker) saw(url, sum string) string {
+	if strings.HasPrefix(target.Mirrored(url, l.Mirror), "https:") {
+		return "the SHA-256 " + sum
+	}
+	return "another SHA-256"
 }
 
 // hash fetches a file, from the mirror if there is one, and returns its SHA-256 and its size.

@@ -93,9 +93,10 @@ func registryServer(t *testing.T) (*registry, string, *Locker) {
 	server := httptest.NewServer(r)
 	t.Cleanup(server.Close)
 	r.url = server.URL
-	l := New(Options{})
+	host := strings.TrimPrefix(server.URL, "http://")
+	l := New(Options{Registries: map[string]string{host: server.URL}})
 	l.registries.pause = time.Millisecond
-	return r, strings.TrimPrefix(server.URL, "http://"), l
+	return r, host, l
 }
 
 func image(reference string, every bool, arches ...string) images.Image {
@@ -286,8 +287,9 @@ func TestNotPlain(t *testing.T) {
 func TestLogin(t *testing.T) {
 	r, host, _ := registryServer(t)
 	r.login = base64.StdEncoding.EncodeToString([]byte("me:secret"))
-	other, otherHost, l := registryServer(t)
+	other, otherHost, _ := registryServer(t)
 	other.token = "T-"
+	l := New(Options{Registries: map[string]string{host: r.url, otherHost: other.url}})
 	dir := t.TempDir()
 	for _, name := range []string{"XDG_RUNTIME_DIR", "XDG_CONFIG_HOME", "HOME"} {
 		t.Setenv(name, filepath.Join(dir, name))
