@@ -101,7 +101,7 @@ golden:
 	go test ./render -run TestExposureDoc -update
 	go test ./render -run TestMistakes -update
 	go test ./render/preflight -run TestDoc -update
-	go test ./cmd/kiln -run 'TestPlatformsDoc|TestSizesDoc|TestCLIDoc' -update
+	go test ./cmd/kiln -run 'TestPlatformsDoc|TestSizesDoc|TestCLIDoc|TestLicenses' -update
 	go test ./render/media -run TestGolden -update
 	go test ./render/config -run TestInvalid -update
 

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"kiln/cmd/kiln/licenses"
 	"kiln/cmd/kiln/message"
 	"kiln/cmd/kiln/usage"
 )
@@ -15,24 +16,67 @@ var version = ""
 
 func versionCommand() *cobra.Command {
 	var form string
+	var licences bool
 	cmd := &cobra.Command{
 		Use:         "version",
 		Annotations: usage.Reads(),
 		Short:       "Print the version of kiln",
-		Example:     "  kiln version",
-		Args:        usage.NoArgs,
+		Long: "Print the version of kiln and, where the build knows it, the commit that it was\n" +
+			"made from.",
+		Example: "  kiln version\n  kiln version --licenses",
+		Args:    usage.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			text := ""
+			if licences {
+				var err error
+				if text, err = licenses.Text(); err != nil {
+					return err
+				}
+			}
+			commit, modified := "", false
+			if info, ok := debug.ReadBuildInfo(); ok {
+				commit, modified = revision(info.Settings)
+			}
 			if form == "json" {
 				return message.JSON(cmd.OutOrStdout(), struct {
-					Version string `json:"version"`
-				}{versionName()})
+					Version  string `json:"version"`
+					Commit   string `json:"commit,omitempty"`
+					Modified bool   `json:"modified,omitempty"`
+					Licenses string `json:"licenses,omitempty"`
+				}{versionName(), commit, modified, text})
+			}
+			switch {
+			case licences:
+				message.Printf(cmd.OutOrStdout(), "%s", text)
+				return nil
+			case modified:
+				commit += ", with changes that are not committed"
 			}
 			message.Printf(cmd.OutOrStdout(), "kiln %s\n", versionName())
+			if commit != "" {
+				message.Printf(cmd.OutOrStdout(), "commit %s\n", commit)
+			}
 			return nil
 		},
 	}
+	cmd.Flags().BoolVar(&licences, "licenses", false,
+		"print the licences and notices of Go and of all modules in the program")
 	usage.OutputFlag(cmd, &form, "version")
 	return cmd
+}
+
+// revision returns the commit that the program was built from, and whether its files had changed
+// since. It returns "" for a build without version control (-buildvcs=false, or no git).
+func revision(settings []debug.BuildSetting) (commit string, modified bool) {
+	for _, s := range settings {
+		switch s.Key {
+		case "vcs.revision":
+			commit = s.Value
+		case "vcs.modified":
+			modified = s.Value == "true"
+		}
+	}
+	return commit, modified && commit != ""
 }
 
 // versionName returns the version of this program, or "(devel)" if the build does not know it.

@@ -1,0 +1,28 @@
+// Package licenses holds the licences and notices of what is linked into kiln.
+package licenses
+
+import (
+	"bytes"
+	"compress/gzip"
+	_ "embed"
+	"fmt"
+	"io"
+)
+
+// packed is the text, compressed: it would make the program larger by its size. TestLicenses writes
+// it.
+//
+//go:embed licenses.txt.gz
+var packed []byte
+
+// Text returns the licences and notices of Go and of all modules in the program, on each of its
+// systems: the modules by their paths, each with the numbers of its texts, and then the texts, each
+// once.
+func Text() (string, error) {
+	r, err := gzip.NewReader(bytes.NewReader(packed))
+	if err != nil {
+		return "", fmt.Errorf("licences: %w", err)
+	}
+	text, err := io.ReadAll(r)
+	return string(text), err
+}
