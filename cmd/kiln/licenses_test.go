@@ -148,7 +148,7 @@ func TestLicenses(t *testing.T) {
 		require.NoError(t, err)
 		require.NoError(t, w.Close())
 		require.NoError(t, os.WriteFile(path, out.Bytes(), 0o600))
-		t.Skip("the next run compares") // this program has the old ones
+		return // this program has the old ones, and the next run compares
 	}
 	got, err := licenses.Text()
 	require.NoError(t, err)
