@@ -19,7 +19,7 @@ func (t *tree) addTrust() error {
 	t.addDir(plan.KubeletDir, 0o700, "")
 	t.addDir(plan.KubeletPKI, 0o700, "")
 	if m.Joins() {
-		t.addDir(plan.PKIDir, 0o755, "")
+		t.addDir(plan.PKIDir, 0o700, "") // also while cloud-init writes what is in it
 		t.addTrusted(plan.CACert, "", pki.CA, "the cluster's CA")
 	}
 	if m.ControlPlane() {

@@ -71,6 +71,9 @@ func Unpack(doc []byte) (node.Node, error) {
 		}
 		err = n.CheckWhole(last...)
 	}
+	if err == nil {
+		err = checkProtects(&n, c.Bootcmd)
+	}
 	return n.Delivered(), err
 }
 
@@ -179,17 +182,27 @@ func readBootCommand(command argv, n *node.Node) bool {
 			n.Users = append(n.Users, u)
 			return true
 		}
-	case len(command) == 10 && command[0] == "install":
-		mode, err := permissions(command[3])
-		d := node.Dir{Path: command[9], Mode: mode, User: command[5], Group: command[7]}
-		if err == nil && slices.Equal(command, dirCommand(d)) {
-			n.Dirs = append(n.Dirs, d)
-			return true
-		}
+	case readDirCommand(command, n), isProtectCommand(command): // checkProtects reads the latter
+		return true
 	default:
 		return readStartCommand(command, n)
 	}
 	return false
+}
+
+// readDirCommand adds to n the folder that the command makes. It reports whether dirCommand returns
+// it.
+func readDirCommand(command argv, n *node.Node) bool {
+	if len(command) != 10 || command[0] != "install" {
+		return false
+	}
+	mode, err := permissions(command[3])
+	d := node.Dir{Path: command[9], Mode: mode, User: command[5], Group: command[7]}
+	if err != nil || !slices.Equal(command, dirCommand(d)) {
+		return false
+	}
+	n.Dirs = append(n.Dirs, d)
+	return true
 }
 
 // unknown returns the error for a command that kiln does not write: the i-th of a key. It quotes no

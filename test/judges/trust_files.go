@@ -95,6 +95,7 @@ func (t *trust) modes() {
 	}
 	for _, dir := range []string{
 		"/etc/kiln", "/etc/kubernetes/manifests", "/etc/kubernetes/apiserver",
+		"/etc/kubernetes/pki",
 		"/etc/etcd/pki", "/var/lib/etcd", "/var/lib/kubelet/pki", "/var/log/kubernetes",
 	} {
 		if d := t.at.Dir(dir); d != nil && d.Mode != 0o700 {
