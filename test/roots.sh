@@ -21,7 +21,8 @@ work=${KILN_ROOTS:-$HOME/.cache/kiln-roots}
 goroot=$(go env GOROOT)
 modules=$(go env GOMODCACHE)
 bare=make,git,ca-certificates
-full=(busybox systemd curl haproxy genisoimage libarchive-tools cpio cloud-init python3-yaml)
+full=(busybox systemd curl haproxy genisoimage libarchive-tools cpio cloud-init python3-yaml
+  strace)
 
 # The programs of the table in test/need that Debian has: name, file, and packages that ask for it.
 without=(
@@ -39,6 +40,7 @@ without=(
   "isoinfo /usr/bin/isoinfo render/media/... cmd/kiln"
   "openssl /usr/bin/openssl pki"
   "python3-yaml /usr/bin/python3 render/cloudinit"
+  "strace /usr/bin/strace render"
   "systemd-analyze /usr/bin/systemd-analyze templates"
   "systemd-networkd /usr/lib/systemd/systemd-networkd render"
 )

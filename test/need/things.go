@@ -62,6 +62,7 @@ var Things = []Thing{
 		Tests: []string{
 			"TestCloudInitSchema", "TestPlatforms", "TestNetworkConfigUnderstood",
 			"TestNetworkConfigSchema", "TestSchema", "TestFetchDocument", "TestCloudInitFetches",
+			"TestNeverReadable", "TestBootsAgain",
 		},
 		look: both(program("cloud-init"), modules("yaml, cloudinit.net.renderers",
 			"a cloud-init with its modules in "+Python)),
@@ -161,8 +162,11 @@ var Things = []Thing{
 		Tests: []string{"TestScripts"}, look: program("setsid"),
 	},
 	{
-		Name: "strace", Gap: "no file system refuses to sync a folder",
-		Tests: []string{"TestScripts"}, look: both(program("strace"), right("strace", tracing)),
+		Name: "strace",
+		Gap: "no file system refuses to sync a folder, and nobody looks at how cloud-init makes " +
+			"secret files",
+		Tests: []string{"TestScripts", "TestNeverReadable"},
+		look:  both(program("strace"), right("strace", tracing)),
 	},
 	{
 		Name: "systemd-analyze", Gap: "units and timers are not verified",
@@ -192,7 +196,8 @@ var Things = []Thing{
 
 	{
 		Name: OwnFiles, Gap: "no disk is full, and none read-only to root", right: true,
-		Tests: []string{"TestCutOff"}, look: right(OwnFiles, ownFiles),
+		Tests: []string{"TestCutOff", "TestNeverReadable", "TestBootsAgain"},
+		look:  right(OwnFiles, ownFiles),
 	},
 	{
 		Name: "IPv6", Gap: "servers listen on IPv4 alone", right: true,
@@ -223,7 +228,10 @@ var Things = []Thing{
 	},
 	{
 		Name: "root", Gap: "no file belongs to another user", right: true,
-		Tests: []string{"TestBundleOfAnotherUser", "TestBootOwners", "TestPackagesOfDNF"},
-		look:  right("root", root),
+		Tests: []string{
+			"TestBundleOfAnotherUser", "TestBootOwners", "TestPackagesOfDNF", "TestNeverReadable",
+			"TestBootsAgain",
+		},
+		look: right("root", root),
 	},
 }
