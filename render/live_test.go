@@ -20,7 +20,9 @@ import (
 	"kiln/render/layout"
 	"kiln/render/live"
 	"kiln/render/node"
+	"kiln/render/plan"
 	"kiln/render/rollout"
+	"kiln/render/shown"
 	"kiln/test/need"
 	"kiln/test/script"
 )
@@ -193,6 +195,59 @@ func TestApply(t *testing.T) {
 					m.read("/home/other/.ssh/authorized_keys"))
 			}
 		})
+	}
+}
+
+// openKeys makes a state as an older kiln rendered it: others could enter the folder of the machine
+// with the keys.
+func (e *edited) openKeys(t *testing.T, name string) {
+	t.Helper()
+	i := slices.IndexFunc(e.Machines, func(m *change.Machine) bool { return m.Name == name })
+	m := e.Machines[i]
+	was := shown.DigestOf(m)
+	m.Entries.Find(change.Key{Kind: "dir", ID: plan.PKIDir}).Traits["mode"] = "0755"
+	m.Twin = ""
+	m.Twin = shown.DigestOf(m)
+	require.NotEqual(t, was, m.Twin)
+	n := clone(e.nodes[name])
+	n.Dirs = slices.Clone(n.Dirs)
+	n.Dirs[slices.IndexFunc(n.Dirs, func(d node.Dir) bool {
+		return d.Path == plan.PKIDir
+	})].Mode = 0o755
+	list := n.File(node.List)
+	text := strings.Replace(string(list.Content), "dir 0700 - "+plan.PKIDir+"\n",
+		"dir 0755 - "+plan.PKIDir+"\n", 1)
+	require.NotEqual(t, string(list.Content), text)
+	require.Contains(t, text, "\nend "+was)
+	list.Content = []byte(strings.Replace(text, was, m.Twin, 1))
+	e.nodes[name] = n
+}
+
+// TestApplyFolder: the mode of the folder with the keys, which is another since kiln protects keys
+// while they are written, makes no replacement. It is set with whatever else changes.
+func TestApplyFolder(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"worker-1", "cp-1"} {
+		old, now := edit(t), edit(t, sysctl)
+		old.openKeys(t, name)
+		p, err := rollout.New(change.Compare(old.Cluster, edit(t).Cluster),
+			rollout.Options{MaxUnavailable: "1"})
+		require.NoError(t, err)
+		require.Empty(t, p.List, "no steps")
+		require.Len(t, p.Machines, 1)
+		require.Equal(t, rollout.NextReplacement, p.Machines[0].Verdict, name)
+
+		m := growLive(t, old.nodes[name], need.Usable(t)[0])
+		require.NoError(t, os.Chmod(m.root+plan.PKIDir, 0o755))
+		text, err := applyProgram(t, old, now, name)
+		require.NoError(t, err)
+		m.n = now.nodes[name]
+		out, code := m.run(text, "-s")
+		require.Zero(t, code, "%s %s", out, m.messages)
+		m.requireIs(old.nodes[name], now.nodes[name])
+		info, err := os.Stat(m.root + plan.PKIDir)
+		require.NoError(t, err)
+		require.Equal(t, fs.FileMode(0o700), info.Mode().Perm(), name)
 	}
 }
 

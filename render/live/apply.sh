@@ -94,6 +94,7 @@ write() {
 	[ "$made" = "$wanted" ] || printf '%s\n' "$now $wanted" "$steps" "$self" | put "$lib/state"
 	count=0
 	while read -r sum mode owner path; do
+		[ "$sum" != dir ] || [ ! -d "$root$path" ] || chmod "$mode" "$root$path"
 		[ -f "$stage/tree$path" ] || continue
 		[ "$owner" != - ] || owner=root:root
 		place "$path" "$mode" "$owner"

@@ -83,6 +83,9 @@ func (b *builder) compare(p *change.Pair) {
 	changed := map[string]bool{}
 	for _, c := range p.Changes {
 		changed[c.Name] = changed[c.Name] || c.Kind == "file"
+		if c.Kind == "dir" {
+			b.may[c.Name] = true
+		}
 	}
 	for _, e := range p.New.Entries {
 		a := before[e.Key]

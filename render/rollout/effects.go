@@ -1,6 +1,7 @@
 package rollout
 
 import (
+	"cmp"
 	"regexp"
 	"slices"
 
@@ -13,7 +14,7 @@ import (
 // rule says what certain changes ask of a running machine.
 type rule struct {
 	kind  string         // of the entry; empty for all
-	path  string         // of a file; empty for all
+	path  string         // of a file, or of the kind's; empty for all
 	field *regexp.Regexp // the field's name; nil for all
 	line  *regexp.Regexp // the added or removed line; nil for all
 	gone  bool           // reports whether it is only for a field that the newer state lacks
@@ -30,6 +31,9 @@ var rules = []rule{
 		why: "another kubelet"},
 
 	{kind: "key", then: layout.Live, why: "sshd reads it at each login"},
+	// It protects keys while cloud-init writes them. It was 0755 before.
+	{kind: "dir", path: plan.PKIDir, field: regexp.MustCompile(`^mode$`), then: layout.Later,
+		why: "the keys in it have modes of their own"},
 	{path: "/etc/sysctl.d/90-kiln.conf", gone: true, then: layout.Replace,
 		why: "the kernel keeps a setting that nobody sets any more"},
 	{path: "/etc/sysctl.d/90-kiln.conf", field: regexp.MustCompile(`hugepages|` +
@@ -86,7 +90,10 @@ func effectOf(c *change.Change, f *field.Field) (layout.Effect, string) {
 // matches reports whether a rule applies to a field. The field is nil if the whole file was added
 // or removed.
 func (r *rule) matches(c *change.Change, f *field.Field) bool {
-	if r.kind != "" && r.kind != c.Kind || r.path != "" && (c.Kind != "file" || c.Name != r.path) {
+	if r.kind != "" && r.kind != c.Kind {
+		return false
+	}
+	if r.path != "" && (c.Name != r.path || c.Kind != cmp.Or(r.kind, "file")) {
 		return false
 	}
 	if r.field != nil && (f == nil || !r.field.MatchString(f.Name)) {
@@ -107,6 +114,11 @@ func writable(p *change.Pair, c *change.Change) bool {
 			return c.What == change.Changed && isNode(c)
 		}
 		return true
+	case "dir":
+		return !slices.ContainsFunc(c.Fields, func(f field.Field) bool {
+			e, _ := effectOf(c, &f)
+			return e != layout.Later
+		})
 	case "key":
 		return hasPlainKeys(p.Old) && hasPlainKeys(p.New)
 	case "machine":
