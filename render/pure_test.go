@@ -129,7 +129,9 @@ func TestImports(t *testing.T) {
 			"kiln/render/plural",
 		},
 		"kiln/cmd/kiln/apiserver": {
+			"kiln/cmd/kiln/message",
 			"kiln/manifests",
+			"kiln/render/items",
 			"kiln/render/running",
 			"kiln/render/terminal",
 		},

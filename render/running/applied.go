@@ -15,11 +15,13 @@ type Marker struct {
 	Failed  string // a line for each that the API server refused
 }
 
-// ParseMarker reads a marker, as JSON or YAML.
+// ParseMarker reads a marker, as JSON.
 func ParseMarker(text []byte) (Marker, error) {
-	var object struct{ Data map[string]string }
-	err := yaml.Unmarshal(text, &object)
-	return Marker{object.Data[manifests.MarkerObjects], object.Data["failed"]}, err
+	var object struct {
+		Data struct{ Objects, Failed string }
+	}
+	err := json.Unmarshal(text, &object)
+	return Marker{object.Data.Objects, object.Data.Failed}, err
 }
 
 // Applied returns the digest of the API objects that were applied. It is empty if some of them were
@@ -33,7 +35,7 @@ func (m Marker) Applied() string {
 
 // appliedBy returns what an object from the API says of the objects that were applied; nothing if
 // it is not the marker.
-func appliedBy(text json.RawMessage) string {
+func appliedBy(text []byte) string {
 	var head struct {
 		APIVersion, Kind string
 		Metadata         struct{ Name, Namespace string }
@@ -55,11 +57,11 @@ func appliedBy(text json.RawMessage) string {
 func Objects(c *change.Cluster) string {
 	for _, o := range c.Objects() {
 		if o.Path == manifests.MarkerPath {
-			m, err := ParseMarker(o.Content)
-			if err != nil {
+			var object struct{ Data map[string]string }
+			if yaml.Unmarshal(o.Content, &object) != nil {
 				return ""
 			}
-			return m.Objects
+			return object.Data[manifests.MarkerObjects]
 		}
 	}
 	return ""

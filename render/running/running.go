@@ -3,7 +3,6 @@
 package running
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/json"
 	"errors"
@@ -17,6 +16,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"kiln/pki"
+	"kiln/render/items"
 	"kiln/render/terminal"
 )
 
@@ -49,9 +49,6 @@ type Node struct {
 // SaysDone reports whether the hook has nothing more to do.
 func (n *Node) SaysDone() bool { return n.Hook == "done done" }
 
-// maxBytes bounds a list. Five thousand Nodes, as many as Kubernetes supports, take some 60 MB.
-const maxBytes = 128 << 20
-
 // object is what is read of a Node: a list may hold much else, and all of it would be in memory.
 type object struct {
 	Kind     string
@@ -73,89 +70,112 @@ type object struct {
 // Parse reads the output of kubectl get nodes -o json: a list, one Node, or several of both one
 // after the other. The marker may be among them, and other objects are ignored. It fails for
 // anything else, for a part of a list, and if there is no Node.
-func Parse(r io.Reader) (*Running, error) {
-	limited := &io.LimitedReader{R: r, N: maxBytes}
-	dec := json.NewDecoder(limited)
-	out := &Running{}
+func Parse(in io.Reader) (*Running, error) {
+	var list List
+	var r items.Reader
+	r.Read(in)
 	for {
-		var item json.RawMessage
-		err := dec.Decode(&item)
-		if errors.Is(err, io.EOF) && limited.N > 0 {
-			break
-		}
-		if limited.N <= 0 {
-			return nil, fmt.Errorf("more than %d MiB: this is no list of Nodes", maxBytes>>20)
-		}
-		if err != nil {
-			return nil, errors.New("not JSON; make it with: kubectl get nodes -o json")
-		}
-		if err := out.read(item); err != nil {
-			return nil, err
+		head, err := list.Next(&r)
+		switch {
+		case errors.Is(err, io.EOF):
+			out, err := list.Running()
+			return out, withHelp(err)
+		case err != nil:
+			return nil, withHelp(err)
+		case head.Continue != "":
+			return nil, errors.New("this is only the first part of a list, and a machine of the " +
+				"rest would be taken for absent; " + howToMake)
 		}
 	}
-	nodes := out.Nodes
-	if len(nodes) == 0 {
-		return nil, errors.New("there is no Node; make it with: kubectl get nodes -o json")
-	}
-	slices.SortFunc(nodes, func(a, b Node) int { return strings.Compare(a.Name, b.Name) })
-	for i := range nodes[1:] {
-		if nodes[i].Name == nodes[i+1].Name {
-			return nil, fmt.Errorf("Node %s is there twice; name one list, of one cluster",
-				nodes[i].Name)
-		}
-	}
-	return out, nil
 }
 
-// read adds what one object says: a list, a Node, or the marker.
-func (r *Running) read(text json.RawMessage) error {
-	var head struct {
-		Kind     string
-		Metadata struct{ Continue string }
-		Items    []json.RawMessage
-	}
-	if err := json.Unmarshal(text, &head); err != nil {
-		return errors.New("not an object of Kubernetes; " +
-			"make it with: kubectl get nodes -o json")
-	}
-	// The API server's own list has no kind in its items.
-	list := head.Items
-	switch head.Kind {
-	case "Node":
-		list = []json.RawMessage{text}
-	case "List", "NodeList":
-	default:
-		return r.mark(appliedBy(text))
-	}
-	if head.Metadata.Continue != "" {
-		return errors.New("this is only the first part of a list, and a machine of the rest " +
-			"would be taken for absent; make it with: kubectl get nodes -o json")
-	}
-	for _, item := range list {
-		var n object
-		if err := json.NewDecoder(bytes.NewReader(item)).Decode(&n); err != nil {
-			return fmt.Errorf("an object of the list cannot be read: %w", err)
+const howToMake = "make it with: kubectl get nodes -o json"
+
+// withHelp says how a list is made, if the error is that a text is none.
+func withHelp(err error) error {
+	for _, none := range []error{items.ErrNoJSON, items.ErrNoObject, errNoNode} {
+		if errors.Is(err, none) {
+			return fmt.Errorf("%w; %s", err, howToMake)
 		}
-		if n.Kind != "" && n.Kind != "Node" {
-			if err := r.mark(appliedBy(item)); err != nil {
-				return err
-			}
-			continue
-		}
-		if !nodeName.MatchString(n.Metadata.Name) {
-			return fmt.Errorf("%q is no name of a Node", n.Metadata.Name)
-		}
-		r.Nodes = append(r.Nodes, newNode(&n))
 	}
+	return err
+}
+
+var errNoNode = errors.New("there is no Node")
+
+// List collects Nodes, and what the marker says.
+type List struct {
+	nodes   []Node
+	objects string
+	weight  int
+}
+
+// maxWeight bounds what is kept of the labels and taints of all Nodes: bytes, and what each of them
+// costs beside its text. The 5,000 Nodes that Kubernetes supports have some 10 MB.
+const (
+	maxWeight = 32 << 20
+	overhead  = 64
+)
+
+// Next reads an object or a list: Nodes and the marker are added, and other objects ignored. It
+// returns io.EOF after the last one.
+func (l *List) Next(r *items.Reader) (items.Head, error) {
+	before := len(l.nodes)
+	head, err := r.Next(l.add)
+	if head.IsList && head.Kind != "List" && head.Kind != "NodeList" {
+		l.nodes = l.nodes[:before] // a list of other objects, which say no kind of their own
+	}
+	return head, err
+}
+
+// Running returns what was collected, Nodes in the order of names. It fails if there is no Node, or
+// one is there twice.
+func (l *List) Running() (*Running, error) {
+	if len(l.nodes) == 0 {
+		return nil, errNoNode
+	}
+	slices.SortFunc(l.nodes, func(a, b Node) int { return strings.Compare(a.Name, b.Name) })
+	for i := range l.nodes[1:] {
+		if l.nodes[i].Name == l.nodes[i+1].Name {
+			return nil, fmt.Errorf("Node %s is there twice; name one list, of one cluster",
+				l.nodes[i].Name)
+		}
+	}
+	return &Running{Nodes: l.nodes, Objects: l.objects}, nil
+}
+
+// add adds what one object says: a Node, or the marker. The API server's own list of Nodes has no
+// kind in its items.
+func (l *List) add(text []byte) error {
+	var n object
+	if err := json.Unmarshal(text, &n); n.Kind != "" && n.Kind != "Node" {
+		return l.mark(appliedBy(text))
+	} else if err != nil {
+		return fmt.Errorf("an object of the list cannot be read: %w", err)
+	}
+	if !nodeName.MatchString(n.Metadata.Name) {
+		return fmt.Errorf("%q is no name of a Node", said(n.Metadata.Name))
+	}
+	node := newNode(&n)
+	for key, value := range node.Labels {
+		l.weight += len(key) + len(value) + overhead
+	}
+	for _, taint := range node.Taints {
+		l.weight += len(taint) + overhead
+	}
+	if l.weight > maxWeight {
+		return fmt.Errorf("more than %d MiB of labels and taints", maxWeight>>20)
+	}
+	l.nodes = append(l.nodes, node)
 	return nil
 }
 
 // mark notes what a marker says. It fails if another one has said something else.
-func (r *Running) mark(objects string) error {
-	if r.Objects != "" && objects != "" && r.Objects != objects {
+func (l *List) mark(objects string) error {
+	if l.objects != "" && objects != "" && l.objects != objects {
 		return errors.New("the ConfigMap kiln is there twice, and differs; name one cluster's")
 	}
-	r.Objects = cmp.Or(r.Objects, objects)
+	l.objects = cmp.Or(l.objects, objects)
 	return nil
 }
 

@@ -1,6 +1,7 @@
 package running_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -90,4 +91,38 @@ func TestSaid(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, strings.HasPrefix(r.Nodes[0].Hook, `waiting \u202eEDOC\u000a\u000akubectl`))
 	require.Less(t, len(r.Nodes[0].Hook), 400)
+}
+
+// TestParseBounds: what is kept of a list has a bound, and a list of other objects is none of Nodes.
+func TestParseBounds(t *testing.T) {
+	t.Parallel()
+	many := func(n int, format string) string {
+		var b strings.Builder
+		for i := range n {
+			fmt.Fprintf(&b, format, i)
+		}
+		return b.String()
+	}
+	labels := many(90_000, `,"l-%d":""`)
+	for name, row := range map[string]struct{ text, want string }{
+		"no Nodes": {`{"kind":"NodeList","items":[{},{}` + strings.Repeat(",{}", 1<<20) + `]}`,
+			`"" is no name of a Node`},
+		"labels": {`{"kind":"NodeList","items":[{"kind":"X"}` + many(20,
+			`,{"metadata":{"name":"n%d","labels":{"a":""`+labels+`}}}`) + `]}`,
+			"more than 32 MiB of labels and taints"},
+		"taints": {`{"kind":"NodeList","items":[{"kind":"X"}` + many(20,
+			`,{"metadata":{"name":"n%d"},"spec":{"taints":[{}`+strings.Repeat(",{}", 90_000)+
+				`]}}`) + `]}`, "more than 32 MiB of labels and taints"},
+		"other objects, kind last": {`{"items":[{"metadata":{"name":"a"}}],"kind":"PodList"}`,
+			"there is no Node; make it with: kubectl get nodes -o json"},
+		"too many": {`{"kind":"NodeList","items":[{"kind":"X"}` +
+			many(20_001, `,{"metadata":{"name":"n%d"}}`) + `]}`, "more than 20000 objects"},
+		"no object": {`[]`, "not an object of Kubernetes; make it with: kubectl get nodes -o json"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, err := running.Parse(strings.NewReader(row.text))
+			require.EqualError(t, err, row.want)
+		})
+	}
 }

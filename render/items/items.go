@@ -1,0 +1,188 @@
+// Package items reads the JSON of Kubernetes objects and of lists of them, one object after the
+// other: a list costs the memory of its largest object. An answer may come from anybody, and the
+// shortest objects need forty times the memory of their text.
+package items
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+)
+
+// The bounds of what is read.
+const (
+	MaxObjects = 20_000    // Kubernetes supports 5,000 Nodes
+	maxObject  = 4 << 20   // bytes of an object; etcd takes requests of 1.5 MiB
+	maxParts   = 100_000   // commas of an object: how much memory it needs when it is decoded
+	maxFields  = 100       // of an object itself; those of Kubernetes have some ten
+	MaxBytes   = 128 << 20 // of all objects: 5,000 Nodes have some 60 MB
+)
+
+// Errors of Next, as the end of a sentence about the text.
+var (
+	ErrNoJSON   = errors.New("not JSON")
+	ErrNoObject = errors.New("not an object of Kubernetes")
+	errTooLong  = fmt.Errorf("more than %d MiB", MaxBytes>>20)
+	errTooMany  = fmt.Errorf("more than %d objects", MaxObjects)
+	errTooLarge = fmt.Errorf("an object of more than %d MiB, or of more than %d parts",
+		maxObject>>20, maxParts)
+)
+
+// Head is what an object says of itself before its content.
+type Head struct {
+	Kind   string
+	IsList bool
+	// Continue is set for a part of a list: it asks for the next one.
+	Continue string
+}
+
+// Reader reads objects and lists, one after the other. Its bounds hold for all of them together.
+type Reader struct {
+	count int
+	left  int64
+	in    *bounded
+	dec   *json.Decoder
+	text  json.RawMessage
+}
+
+// Read makes r the text that Next reads.
+func (r *Reader) Read(text io.Reader) {
+	if r.in == nil {
+		r.left = MaxBytes
+	}
+	r.in = &bounded{from: text, all: &r.left}
+	r.dec = json.NewDecoder(r.in)
+}
+
+// Next reads the next object, or a list, and calls do with the text of the object, or of each item.
+// The text is valid until do returns. Next returns io.EOF after the last one, the error of do, and
+// an error if a bound is exceeded or the text is no JSON of objects.
+func (r *Reader) Next(do func(text []byte) error) (Head, error) {
+	r.in.object = maxObject
+	switch start, err := r.dec.Token(); {
+	case errors.Is(err, io.EOF):
+		return Head{}, io.EOF
+	case err != nil:
+		return Head{}, explain(err)
+	case start != json.Delim('{'):
+		return Head{}, ErrNoObject
+	}
+	var head Head
+	fields := map[string]json.RawMessage{}
+	for count := 0; r.dec.More(); count++ {
+		if count == maxFields {
+			return head, ErrNoObject
+		}
+		key, err := r.dec.Token()
+		if err != nil {
+			return head, explain(err)
+		}
+		if key == "items" {
+			head.IsList = true
+			if err := r.each(do); err != nil {
+				return head, err
+			}
+			continue
+		}
+		if err := r.value(); err != nil {
+			return head, err
+		}
+		if name, _ := key.(string); slices.Contains(kept, name) {
+			fields[name] = slices.Clone(r.text)
+		}
+	}
+	if _, err := r.dec.Token(); err != nil {
+		return head, explain(err)
+	}
+	var meta struct{ Continue string }
+	if json.Unmarshal(fields["kind"], &head.Kind) != nil && fields["kind"] != nil {
+		return head, ErrNoObject
+	}
+	if head.IsList {
+		_ = json.Unmarshal(fields["metadata"], &meta) // an item need not have one
+		head.Continue = meta.Continue
+		return head, nil
+	}
+	if r.count++; r.count > MaxObjects {
+		return head, errTooMany
+	}
+	whole, err := json.Marshal(fields)
+	if err != nil {
+		return head, explain(err)
+	}
+	return head, do(whole)
+}
+
+// kept are the fields of an object that others read.
+var kept = []string{"apiVersion", "kind", "metadata", "spec", "status", "data"}
+
+// each calls do with the text of each item of a list.
+func (r *Reader) each(do func(text []byte) error) error {
+	switch start, err := r.dec.Token(); {
+	case err != nil:
+		return explain(err)
+	case start == nil: // an empty list of Go is null
+		return nil
+	case start != json.Delim('['):
+		return ErrNoObject
+	}
+	for r.dec.More() {
+		if r.count++; r.count > MaxObjects {
+			return errTooMany
+		}
+		if err := r.value(); err != nil {
+			return err
+		}
+		if err := do(r.text); err != nil {
+			return err
+		}
+	}
+	if _, err := r.dec.Token(); err != nil {
+		return explain(err)
+	}
+	return nil
+}
+
+// value reads the next value into r.text.
+func (r *Reader) value() error {
+	r.in.object = maxObject
+	if err := r.dec.Decode(&r.text); err != nil {
+		return explain(err)
+	}
+	if bytes.Count(r.text, []byte(",")) > maxParts {
+		return errTooLarge
+	}
+	return nil
+}
+
+// explain returns the error of a text that ends too early or is no JSON as ErrNoJSON.
+func explain(err error) error {
+	var syntax *json.SyntaxError
+	if errors.As(err, &syntax) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return ErrNoJSON
+	}
+	return err
+}
+
+// bounded reads a text within the bounds of one object and of all.
+type bounded struct {
+	from   io.Reader
+	object int64
+	all    *int64
+}
+
+func (b *bounded) Read(p []byte) (int, error) {
+	switch {
+	case *b.all <= 0:
+		return 0, errTooLong
+	case b.object <= 0:
+		return 0, errTooLarge
+	}
+	n, err := b.from.Read(p[:min(int64(len(p)), *b.all, b.object)])
+	*b.all -= int64(n)
+	b.object -= int64(n)
+	return n, err
+}

@@ -1,0 +1,140 @@
+package items_test
+
+import (
+	"errors"
+	"io"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"kiln/render/items"
+)
+
+// read returns the heads of all objects and lists of a text, and what each object is.
+func read(text io.Reader) (heads []items.Head, objects []string, err error) {
+	var r items.Reader
+	r.Read(text)
+	for {
+		head, err := r.Next(func(text []byte) error {
+			objects = append(objects, string(text))
+			return nil
+		})
+		if errors.Is(err, io.EOF) {
+			return heads, objects, nil
+		}
+		if err != nil {
+			return heads, objects, err
+		}
+		heads = append(heads, head)
+	}
+}
+
+// TestNext: lists and objects are read in every order of their keys.
+func TestNext(t *testing.T) {
+	t.Parallel()
+	for name, row := range map[string]struct {
+		text    string
+		heads   []items.Head
+		objects []string
+		err     error
+	}{
+		"nothing": {},
+		"a list of the API": {
+			text: `{"kind":"NodeList","apiVersion":"v1","metadata":{"continue":"x"},` +
+				`"items":[{"a":1}, {"b":[2,3]}]}`,
+			heads:   []items.Head{{Kind: "NodeList", IsList: true, Continue: "x"}},
+			objects: []string{`{"a":1}`, `{"b":[2,3]}`},
+		},
+		"a list of kubectl": {
+			text:    `{"apiVersion":"v1","items":[{"kind":"Node"}],"kind":"List","metadata":{}}`,
+			heads:   []items.Head{{Kind: "List", IsList: true}},
+			objects: []string{`{"kind":"Node"}`},
+		},
+		"an empty list": {
+			text:  `{"kind":"List","items":[]}{"kind":"List","items":null}`,
+			heads: []items.Head{{Kind: "List", IsList: true}, {Kind: "List", IsList: true}},
+		},
+		"an object": {
+			text:    "\n{\"kind\":\"Node\",\"x\":{\"y\":[]},\"spec\":[1]}\n",
+			heads:   []items.Head{{Kind: "Node"}},
+			objects: []string{`{"kind":"Node","spec":[1]}`},
+		},
+		"HTML":             {text: "<html>", err: items.ErrNoJSON},
+		"half an object":   {text: `{"kind":"Node"`, err: items.ErrNoJSON},
+		"half a list":      {text: `{"items":[{}`, err: items.ErrNoJSON, objects: []string{"{}"}},
+		"a number":         {text: "1", err: items.ErrNoObject},
+		"an array":         {text: "[{}]", err: items.ErrNoObject},
+		"items of no list": {text: `{"items":{"a":1}}`, err: items.ErrNoObject},
+		"a kind of none":   {text: `{"kind":{}}`, err: items.ErrNoObject},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			heads, objects, err := read(strings.NewReader(row.text))
+			require.ErrorIs(t, err, row.err)
+			require.Equal(t, row.heads, heads)
+			require.Equal(t, row.objects, objects)
+		})
+	}
+}
+
+// endless is a text that begins with start and goes on with one other text for ever.
+type endless struct{ start, again string }
+
+func (e *endless) Read(p []byte) (n int, err error) {
+	for n < len(p) {
+		if e.start == "" {
+			e.start = e.again
+		}
+		copied := copy(p[n:], e.start)
+		e.start = e.start[copied:]
+		n += copied
+	}
+	return n, nil
+}
+
+// TestBounds: no text costs more memory than that of some large objects. What is allocated in sum
+// is more than what is there at any moment.
+func TestBounds(t *testing.T) {
+	for name, row := range map[string]struct{ start, again, err string }{
+		"short objects":                     {`{"items":[{}`, ",{}", "more than 20000 objects"},
+		"short objects one after the other": {"{}", "{}", "more than 20000 objects"},
+		"a string":                          {`{"items":[{"a":"`, "a", "an object of more than 4 MiB"},
+		"a key":                             {`{"`, "a", "an object of more than 4 MiB"},
+		"a field":                           {`{"spec":{"a":"`, "a", "an object of more than 4 MiB"},
+		"fields":                            {`{"a":0`, `,"a":0`, "not an object of Kubernetes"},
+		"levels":                            {`{"items":[`, "[", "not JSON"},
+		"objects in objects":                {`{"a":`, `{"a":`, "not JSON"},
+		"blanks":                            {"", strings.Repeat(" ", 512), "an object of more than 4 MiB"},
+	} {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		_, _, err := read(&endless{row.start, row.again})
+		runtime.ReadMemStats(&after)
+		require.ErrorContains(t, err, row.err, name)
+		require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(64<<20), name)
+	}
+	parts := `{"items":[{"a":[0` + strings.Repeat(",0", 200_000) + `]}]}`
+	_, _, err := read(strings.NewReader(parts))
+	require.ErrorContains(t, err, "more than 100000 parts")
+	long := `,{"a":"` + strings.Repeat("a", 1<<20) + `"}`
+	_, _, err = read(&endless{`{"items":[{}`, long})
+	require.ErrorContains(t, err, "more than 128 MiB")
+}
+
+// TestPages: the bounds hold for all pages of a list together.
+func TestPages(t *testing.T) {
+	t.Parallel()
+	var r items.Reader
+	page := `{"items":[{}` + strings.Repeat(",{}", items.MaxObjects/2-1) + `]}`
+	ignore := func([]byte) error { return nil }
+	for range 2 {
+		r.Read(strings.NewReader(page))
+		_, err := r.Next(ignore)
+		require.NoError(t, err)
+	}
+	r.Read(strings.NewReader(page))
+	_, err := r.Next(ignore)
+	require.ErrorContains(t, err, "more than 20000 objects")
+}
