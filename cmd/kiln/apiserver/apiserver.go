@@ -2,28 +2,22 @@
 package apiserver
 
 import (
-	"bytes"
 	"context"
-	"crypto/x509"
 	"encoding/json"
-	"encoding/pem"
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
-	"maps"
 	"net/http"
 	"net/url"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
+	"kiln/cmd/kiln/message"
 	"kiln/manifests"
 	"kiln/render/running"
 	"kiln/render/terminal"
@@ -35,11 +29,8 @@ const timeout = 20 * time.Second
 // maxMessage is how many bytes of the API server's message an error has.
 const maxMessage = 1000
 
-// maxBytes bounds an answer: five thousand Nodes take some 60 MB.
-const maxBytes = 256 << 20
-
-// maxFile bounds a kubeconfig.
-const maxFile = 4 << 20
+// maxBytes bounds an answer that is no list. The API server holds objects of at most 1.5 MiB.
+const maxBytes = 4 << 20
 
 // Client asks one API server.
 type Client struct {
@@ -65,9 +56,10 @@ func DefaultPath() (string, error) {
 		"--kubeconfig")
 }
 
-// New returns a client for the current context of a kubeconfig. It fails if the file cannot be
-// read, or asks for a program that fetches the credential: kiln starts none.
-func New(path string) (*Client, error) {
+// New returns a client for the current context of a kubeconfig, and tells messages what the file
+// asks for that nobody may expect of it. It fails if the file cannot be read, or asks for a program
+// that fetches the credential: kiln starts none.
+func New(path string, messages io.Writer) (*Client, error) {
 	// clientcmd names the file in its own words, and lists a merge of several.
 	if err := requireRegular(path); err != nil {
 		return nil, fmt.Errorf("--kubeconfig %w", err)
@@ -86,6 +78,7 @@ func New(path string) (*Client, error) {
 			"kubectl get nodes -o json with --nodes", path)
 	}
 	config.Timeout = timeout
+	config.DisableCompression = true // a gzip of 128 KB may be 128 MB
 	config.UserAgent = "kiln"
 	if config.Proxy == nil {
 		// Without settings of its own, it would get http.DefaultTransport, which kiln has closed.
@@ -99,6 +92,7 @@ func New(path string) (*Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("--kubeconfig %s: %w", path, err)
 	}
+	message.Notes(messages, unexpected(path, base, config))
 	// The token would go wherever an answer leads, also in the clear.
 	client.CheckRedirect = func(*http.Request, []*http.Request) error {
 		return http.ErrUseLastResponse
@@ -109,90 +103,12 @@ func New(path string) (*Client, error) {
 	}, nil
 }
 
-// requireRegular returns an error if the file is not a regular one of a size that a kubeconfig and
-// what it names may have. clientcmd would wait for a pipe for ever.
-func requireRegular(path string) error {
-	switch info, err := os.Stat(path); {
-	case err != nil:
-		return err
-	case !info.Mode().IsRegular() || info.Size() > maxFile:
-		return fmt.Errorf("%s: want a regular file of at most %d MiB", path, maxFile>>20)
-	}
-	return nil
-}
-
-// checkNamed checks the files and addresses that a kubeconfig names: clientcmd's errors would quote
-// an address, with the password that may be in it. What else is wrong with the kubeconfig is said
-// later.
-func checkNamed(path string) error {
-	config, err := clientcmd.LoadFromFile(path)
-	if runtime.IsNotRegisteredError(err) {
-		return errors.New("not a kubeconfig; name one, such as nodes/admin.conf")
-	}
-	if err != nil || clientcmd.ResolveLocalPaths(config) != nil {
-		return nil
-	}
-	for _, name := range slices.Sorted(maps.Keys(config.Clusters)) {
-		c := config.Clusters[name]
-		_, err := url.Parse(c.Server)
-		if _, withScheme := url.Parse("https://" + c.Server); err != nil && withScheme != nil {
-			return fmt.Errorf("cluster %q: server is no URL; want one like "+
-				"https://api.example.com:6443", name)
-		}
-		if _, err := url.Parse(c.ProxyURL); err != nil {
-			return fmt.Errorf("cluster %q: proxy-url is no URL; want one like "+
-				"http://proxy.example.com:3128", name)
-		}
-	}
-	var named []*string
-	for _, c := range config.Clusters {
-		named = append(named, clientcmd.GetClusterFileReferences(c)...)
-	}
-	for _, a := range config.AuthInfos {
-		named = append(named, clientcmd.GetAuthInfoFileReferences(a)...)
-	}
-	for _, file := range named {
-		if *file == "" {
-			continue
-		}
-		if err := requireRegular(*file); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
-	}
-	return nil
-}
-
-// withoutPath returns an error without the path at its beginning, which the message has already.
-func withoutPath(err error, path string) error {
-	text := err.Error()
-	if _, after, found := strings.Cut(text, path+`": `); found {
-		return errors.New(after)
-	}
-	return err
-}
-
-// certificateEnd returns when the client's certificate ends.
-func certificateEnd(config *rest.Config) time.Time {
-	data := config.CertData
-	if len(data) == 0 && config.CertFile != "" {
-		data, _ = os.ReadFile(config.CertFile)
-	}
-	block, _ := pem.Decode(data)
-	if block == nil {
-		return time.Time{}
-	}
-	cert, err := x509.ParseCertificate(block.Bytes)
-	if err != nil {
-		return time.Time{}
-	}
-	return cert.NotAfter
-}
-
 // StatusError is an answer that is no 200.
 type StatusError struct {
 	Code    int
 	Path    string
 	Message string // what the API server says
+	Body    []byte
 }
 
 // Error returns the answer in words, with what to do about it.
@@ -222,12 +138,28 @@ func Refused(err error) bool {
 // Get returns the body of an answer to GET path. It fails with a *StatusError if the code is not
 // 200, and otherwise with the error of the connection.
 func (c *Client) Get(ctx context.Context, path string) ([]byte, error) {
-	return c.get(ctx, path, maxBytes)
+	body, err := c.open(ctx, path, nil)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = body.Close() }()
+	text, err := io.ReadAll(io.LimitReader(body, maxBytes+1))
+	if err == nil && len(text) > maxBytes {
+		err = fmt.Errorf("more than %d MiB", maxBytes>>20)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: GET %s: %w", c.URL, path, cause(err))
+	}
+	return text, nil
 }
 
-// get is Get for an answer of at most so many bytes.
-func (c *Client) get(ctx context.Context, path string, most int) ([]byte, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, c.base+path, nil)
+// open returns the body of an answer to GET path with a query, which no error repeats.
+func (c *Client) open(ctx context.Context, path string, query url.Values) (io.ReadCloser, error) {
+	target := c.base + path
+	if len(query) > 0 {
+		target += "?" + query.Encode()
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, target, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -236,22 +168,22 @@ func (c *Client) get(ctx context.Context, path string, most int) ([]byte, error)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", c.URL, cause(err))
 	}
-	defer func() { _ = resp.Body.Close() }()
-	body, err := io.ReadAll(io.LimitReader(resp.Body, int64(most)+1))
-	switch {
-	case err != nil:
-		return nil, fmt.Errorf("%s: GET %s: %w", c.URL, path, cause(err))
-	case len(body) > most:
-		return nil, fmt.Errorf("%s: GET %s: more than %d MiB", c.URL, path, most>>20)
-	case resp.StatusCode != http.StatusOK:
-		var status struct{ Message string }
-		_ = json.Unmarshal(body, &status) // else the answer has no message
-		if len(status.Message) > maxMessage {
-			status.Message = strings.ToValidUTF8(status.Message[:maxMessage], "") + "…"
-		}
-		return body, &StatusError{Code: resp.StatusCode, Path: path, Message: status.Message}
+	if resp.StatusCode == http.StatusOK {
+		return resp.Body, nil
 	}
-	return body, nil
+	defer func() { _ = resp.Body.Close() }()
+	text, err := io.ReadAll(io.LimitReader(resp.Body, maxBytes))
+	if err != nil {
+		return nil, fmt.Errorf("%s: GET %s: %w", c.URL, path, cause(err))
+	}
+	var status struct{ Message string }
+	_ = json.Unmarshal(text, &status) // else the answer has no message
+	if len(status.Message) > maxMessage {
+		status.Message = strings.ToValidUTF8(status.Message[:maxMessage], "") + "…"
+	}
+	return nil, &StatusError{
+		Code: resp.StatusCode, Path: path, Message: status.Message, Body: text,
+	}
 }
 
 // cause returns the error below those that repeat the method and the URL.
@@ -265,11 +197,11 @@ func cause(err error) error {
 
 // Nodes returns what all Nodes say.
 func (c *Client) Nodes(ctx context.Context) ([]running.Node, error) {
-	body, err := c.Get(ctx, "/api/v1/nodes")
-	if err != nil {
+	var list running.List
+	if err := c.list(ctx, "/api/v1/nodes", nil, list.Next); err != nil {
 		return nil, err
 	}
-	r, err := running.Parse(bytes.NewReader(body))
+	r, err := list.Running()
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", c.URL, err)
 	}

@@ -1,14 +1,17 @@
 package apiserver_test
 
 import (
+	"bytes"
 	"encoding/pem"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 
@@ -61,7 +64,7 @@ func TestRedirect(t *testing.T) {
 	t.Cleanup(other.Close)
 	s := httptest.NewTLSServer(http.RedirectHandler(other.URL+"/x", http.StatusFound))
 	t.Cleanup(s.Close)
-	c, err := apiserver.New(kubeconfig(t, s.URL, trusted(t, s), "token: "+secret))
+	c, err := apiserver.New(kubeconfig(t, s.URL, trusted(t, s), "token: "+secret), io.Discard)
 	require.NoError(t, err)
 	_, err = c.Nodes(t.Context())
 	require.ErrorContains(t, err, "GET /api/v1/nodes: HTTP 302")
@@ -79,7 +82,7 @@ func TestSecrets(t *testing.T) {
 	u, err := url.Parse(s.URL)
 	require.NoError(t, err)
 	u.User = url.UserPassword("u", secret)
-	c, err := apiserver.New(kubeconfig(t, u.String(), trusted(t, s), "token: "+secret))
+	c, err := apiserver.New(kubeconfig(t, u.String(), trusted(t, s), "token: "+secret), io.Discard)
 	require.NoError(t, err)
 	require.NotContains(t, c.URL, secret)
 	_, err = c.Nodes(t.Context())
@@ -99,7 +102,7 @@ func TestAddresses(t *testing.T) {
 			`want one like http://proxy.example.com:3128`: kubeconfig(t, "https://127.0.0.1:1",
 			`proxy-url: "ht!tp://u:`+secret+`@127.0.0.1:2"`, ""),
 	} {
-		_, err := apiserver.New(path)
+		_, err := apiserver.New(path, io.Discard)
 		require.EqualError(t, err, "--kubeconfig "+path+": "+want)
 	}
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -107,13 +110,13 @@ func TestAddresses(t *testing.T) {
 		_, _ = w.Write([]byte(`{"message":"x\n\nkiln: all is well\u202e"}`))
 	}))
 	t.Cleanup(s.Close)
-	c, err := apiserver.New(kubeconfig(t, s.URL, "", "token: "+secret))
+	c, err := apiserver.New(kubeconfig(t, s.URL, "", "token: "+secret), io.Discard)
 	require.NoError(t, err)
 	_, err = c.Nodes(t.Context())
 	require.EqualError(t, err,
 		`GET /api/v1/nodes: HTTP 500: x\u000a\u000akiln: all is well\u202e`)
 	hostless := kubeconfig(t, "127.0.0.1:6443", "", "token: "+secret)
-	_, err = apiserver.New(hostless)
+	_, err = apiserver.New(hostless, io.Discard)
 	require.NoError(t, err, "kubectl takes it, too")
 }
 
@@ -123,7 +126,7 @@ func TestNoKubeconfig(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "cluster.yaml")
 	require.NoError(t, os.WriteFile(path, []byte("apiVersion: kiln.dev/v1alpha1\nkind: Cluster\n"),
 		0o600))
-	_, err := apiserver.New(path)
+	_, err := apiserver.New(path, io.Discard)
 	require.EqualError(t, err, "--kubeconfig "+path+
 		": not a kubeconfig; name one, such as nodes/admin.conf")
 }
@@ -136,7 +139,7 @@ func TestPlain(t *testing.T) {
 		_, _ = w.Write([]byte(`{"kind":"Node","metadata":{"name":"a"}}`))
 	}))
 	t.Cleanup(s.Close)
-	c, err := apiserver.New(kubeconfig(t, s.URL, "", "token: "+secret))
+	c, err := apiserver.New(kubeconfig(t, s.URL, "", "token: "+secret), io.Discard)
 	require.NoError(t, err)
 	nodes, err := c.Nodes(t.Context())
 	require.NoError(t, err)
@@ -167,7 +170,111 @@ func TestPipes(t *testing.T) {
 		kubeconfig(t, server, fmt.Sprintf("certificate-authority: %q", pipe), ""),
 		kubeconfig(t, server, "", fmt.Sprintf("client-key: %q", pipe)),
 	} {
-		_, err := apiserver.New(path)
+		_, err := apiserver.New(path, io.Discard)
 		require.ErrorContains(t, err, pipe+": want a regular file of at most 4 MiB")
 	}
+}
+
+// TestUnexpected: what a kubeconfig asks for that weakens the connection, sends a file away, or
+// takes another name is said, and no content of a file is.
+func TestUnexpected(t *testing.T) {
+	t.Parallel()
+	token := filepath.Join(t.TempDir(), "to\u202eken")
+	require.NoError(t, os.WriteFile(token, []byte(secret), 0o600))
+	const server = "https://10.0.0.1:6443"
+	for name, row := range map[string]struct{ server, cluster, user, want string }{
+		"nothing": {server, "", "token: " + secret, ""},
+		"no verification": {server, "insecure-skip-tls-verify: true", "token: " + secret,
+			"insecure-skip-tls-verify: anybody on the way may answer for " + server +
+				", and read the credential\n"},
+		"no TLS": {"http://u:" + secret + "@10.0.0.1", "", "token: " + secret,
+			"without TLS: anybody on the way may answer for http://u:xxxxx@10.0.0.1"},
+		"no TLS on this computer": {"http://127.0.0.1:8001", "", "", ""},
+		"a file": {server, "", fmt.Sprintf("tokenFile: %q", token),
+			"tokenFile: the content of " + strings.ReplaceAll(token, "\u202e", `\u202e`) +
+				" is sent to " + server + "\n"},
+		"another name": {server, "", "token: " + secret + ", as: \"root\\n\"",
+			`as: the API server is asked in the name of "root\n"` + "\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var messages bytes.Buffer
+			_, err := apiserver.New(kubeconfig(t, row.server, row.cluster, row.user), &messages)
+			require.NoError(t, err)
+			require.NotContains(t, messages.String(), secret)
+			if row.want == "" {
+				require.Empty(t, messages.String())
+				return
+			}
+			require.Contains(t, messages.String(), row.want)
+			require.Equal(t, 1, strings.Count(messages.String(), "\n"))
+		})
+	}
+}
+
+// TestTokenFile: a relative path does not lead out of the folder of the kubeconfig, not even by a
+// link.
+func TestTokenFile(t *testing.T) {
+	t.Parallel()
+	for name, row := range map[string]struct {
+		file string
+		out  bool
+	}{
+		"beside it":            {file: "token"},
+		"a link beside it":     {file: "link"},
+		"above it":             {file: "../other/token", out: true},
+		"above it, and absent": {file: "../absent", out: true},
+		"through a link":       {file: "away", out: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			path := kubeconfig(t, "https://10.0.0.1:6443", "", "tokenFile: "+row.file)
+			dir := filepath.Dir(path)
+			other := filepath.Join(filepath.Dir(dir), "other")
+			require.NoError(t, os.MkdirAll(other, 0o700))
+			for _, folder := range []string{dir, other} {
+				require.NoError(t, os.WriteFile(filepath.Join(folder, "token"), []byte(secret),
+					0o600))
+			}
+			require.NoError(t, os.Symlink("token", filepath.Join(dir, "link")))
+			require.NoError(t, os.Symlink("../other/token", filepath.Join(dir, "away")))
+			_, err := apiserver.New(path, io.Discard)
+			if !row.out {
+				require.NoError(t, err)
+				return
+			}
+			require.ErrorContains(t, err, fmt.Sprintf("user \"u\": tokenFile %q is not in the "+
+				"folder of the kubeconfig", row.file))
+			require.NotContains(t, err.Error(), secret)
+		})
+	}
+}
+
+// TestPages: a list is read page by page, and no server makes it endless.
+func TestPages(t *testing.T) {
+	t.Parallel()
+	var endless atomic.Bool
+	var asked atomic.Int32
+	s := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		n := asked.Add(1)
+		if r.URL.Query().Get("limit") != "500" || r.Header.Get("Accept-Encoding") != "" {
+			w.WriteHeader(http.StatusBadRequest)
+			return
+		}
+		next := "more"
+		if r.URL.Query().Get("continue") == "more" && !endless.Load() {
+			next = ""
+		}
+		_, _ = fmt.Fprintf(w, `{"kind":"NodeList","metadata":{"continue":%q},"items":[`+
+			`{"metadata":{"name":"n-%d"}}]}`, next, n)
+	}))
+	t.Cleanup(s.Close)
+	c, err := apiserver.New(kubeconfig(t, s.URL, trusted(t, s), "token: "+secret), io.Discard)
+	require.NoError(t, err)
+	nodes, err := c.Nodes(t.Context())
+	require.NoError(t, err)
+	require.Len(t, nodes, 2)
+	endless.Store(true)
+	_, err = c.Nodes(t.Context())
+	require.ErrorContains(t, err, "GET /api/v1/nodes: more than 160 pages")
 }

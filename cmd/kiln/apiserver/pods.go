@@ -3,12 +3,14 @@ package apiserver
 import (
 	"context"
 	"encoding/json"
-	"fmt"
+	"net/url"
 	"strings"
+
+	"kiln/render/items"
 )
 
-// maxPods bounds the answer with static pods: one takes some 10 kB, and a control plane has four.
-const maxPods = 16 << 20
+// maxSaid bounds what is kept of a pod: names have at most 253 characters.
+const maxSaid = 1000
 
 // Pod is a static pod of a control plane, as its kubelet shows it to the API server.
 type Pod struct {
@@ -20,28 +22,19 @@ type Pod struct {
 
 // StaticPods returns the pods that say they are static ones of control planes. Any kubelet may say
 // that of a pod on its own Node.
-func (c *Client) StaticPods(ctx context.Context) ([]Pod, error) {
-	const path = "/api/v1/namespaces/kube-system/pods?labelSelector=tier%3Dcontrol-plane"
-	body, err := c.get(ctx, path, maxPods)
-	if err != nil {
-		return nil, err
-	}
-	// One after the other: a pod takes hundreds of times the memory of its shortest text.
-	var list struct{ Items []json.RawMessage }
-	if err := json.Unmarshal(body, &list); err != nil {
-		return nil, fmt.Errorf("the list of pods cannot be read: %w", err)
-	}
-	var pods []Pod
-	for _, text := range list.Items {
+func (c *Client) StaticPods(ctx context.Context) (pods []Pod, err error) {
+	add := func(text []byte) error {
 		p, err := parsePod(text)
-		if err != nil {
-			return nil, fmt.Errorf("the list of pods cannot be read: %w", err)
-		}
-		if p.Component != "" && p.Node != "" {
+		known := p.Component != "" && p.Node != ""
+		if err == nil && known && len(p.Component)+len(p.Node)+len(p.Why) <= maxSaid {
 			pods = append(pods, p)
 		}
+		return err
 	}
-	return pods, nil
+	query := url.Values{"labelSelector": {"tier=control-plane"}}
+	err = c.list(ctx, "/api/v1/namespaces/kube-system/pods", query,
+		func(r *items.Reader) (items.Head, error) { return r.Next(add) })
+	return pods, err
 }
 
 func parsePod(text []byte) (Pod, error) {

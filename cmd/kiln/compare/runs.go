@@ -72,7 +72,7 @@ func (r *Runs) Read(cmd *cobra.Command) (*running.Running, error) {
 // askNodes asks the cluster for its Nodes, and for its marker. If there is none, or the user may
 // not read it, or it lists objects that were refused, nobody knows which objects were applied.
 func (r *Runs) askNodes(cmd *cobra.Command) (*running.Running, error) {
-	c, err := apiserver.New(r.kubeconfig)
+	c, err := apiserver.New(r.kubeconfig, cmd.ErrOrStderr())
 	if err != nil {
 		return nil, err
 	}

@@ -91,7 +91,9 @@ func gather(ctx context.Context, c *apiserver.Client, state *change.Cluster) (*R
 // health asks whether the API server and its etcd are well.
 func (r *Report) health(ctx context.Context, c *apiserver.Client) error {
 	body, err := c.Get(ctx, "/readyz?verbose")
-	if err = answered(err); err != nil {
+	if status := (*apiserver.StatusError)(nil); errors.As(err, &status) {
+		body = status.Body
+	} else if err != nil {
 		return err
 	}
 	var failed []string

@@ -96,7 +96,7 @@ func (f *flags) run(cmd *cobra.Command, args []string) error {
 			return err
 		}
 	}
-	c, err := apiserver.New(f.kubeconfig)
+	c, err := apiserver.New(f.kubeconfig, cmd.ErrOrStderr())
 	if err != nil {
 		return err
 	}
