@@ -216,6 +216,8 @@ const markerName = "kiln"
 const (
 	// MarkerPath is the marker's path in the API.
 	MarkerPath = "/api/v1/namespaces/" + system + "/configmaps/" + markerName
+	// FieldManager is the name under which the hook applies all objects.
+	FieldManager = "kiln"
 	// MarkerObjects is the key of the digest in the marker's data.
 	MarkerObjects = "objects"
 )

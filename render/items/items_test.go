@@ -97,16 +97,17 @@ func (e *endless) Read(p []byte) (n int, err error) {
 // TestBounds: no text costs more memory than that of some large objects. What is allocated in sum
 // is more than what is there at any moment.
 func TestBounds(t *testing.T) {
+	const tooLarge = "an object of more than 4 MiB"
 	for name, row := range map[string]struct{ start, again, err string }{
 		"short objects":                     {`{"items":[{}`, ",{}", "more than 20000 objects"},
 		"short objects one after the other": {"{}", "{}", "more than 20000 objects"},
-		"a string":                          {`{"items":[{"a":"`, "a", "an object of more than 4 MiB"},
-		"a key":                             {`{"`, "a", "an object of more than 4 MiB"},
-		"a field":                           {`{"spec":{"a":"`, "a", "an object of more than 4 MiB"},
+		"a string":                          {`{"items":[{"a":"`, "a", tooLarge},
+		"a key":                             {`{"`, "a", tooLarge},
+		"a field":                           {`{"spec":{"a":"`, "a", tooLarge},
 		"fields":                            {`{"a":0`, `,"a":0`, "not an object of Kubernetes"},
 		"levels":                            {`{"items":[`, "[", "not JSON"},
 		"objects in objects":                {`{"a":`, `{"a":`, "not JSON"},
-		"blanks":                            {"", strings.Repeat(" ", 512), "an object of more than 4 MiB"},
+		"blanks":                            {"", strings.Repeat(" ", 512), tooLarge},
 	} {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)

@@ -190,12 +190,7 @@ const maxSaid = 300
 
 // said returns what a machine says of itself as others may see it: a page, a terminal and a comment
 // on a pull request obey nothing in it.
-func said(text string) string {
-	if runes := []rune(text); len(runes) > maxSaid {
-		text = string(runes[:maxSaid]) + "…"
-	}
-	return terminal.Visible(strings.TrimSpace(text), "")
-}
+func said(text string) string { return terminal.Line(text, maxSaid) }
 
 func newNode(n *object) Node {
 	about := &n.Metadata

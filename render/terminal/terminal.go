@@ -37,6 +37,17 @@ func Visible(text, keep string) string {
 	return b.String()
 }
 
+// Line returns the first characters of text, Visible on one line, without blanks around it.
+func Line(text string, most int) string {
+	text = strings.TrimSpace(text)
+	for i := range text {
+		if most--; most < 0 {
+			return Visible(text[:i], "") + "…"
+		}
+	}
+	return Visible(text, "")
+}
+
 // hidden reports whether a character is invisible. Blanks count as visible. Some letters and marks
 // are not: fillers of Hangul, the joiner U+034F, variation selectors, and the empty Braille pattern
 // (Default_Ignorable_Code_Point in https://www.unicode.org/reports/tr44/tr44-34.html).

@@ -55,3 +55,17 @@ func TestVisibleJSON(t *testing.T) {
 	require.NoError(t, json.Unmarshal([]byte(terminal.Visible(string(text), "\n\t")), &got))
 	require.Equal(t, map[string]string{string(all): string(all)}, got)
 }
+
+func TestLine(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"":             "",
+		" a b \n":      "a b",
+		"äöü":          "äöü",
+		"äöüß":         "äöü…",
+		"a\n\x1b":      `a\u000a\u001b`,
+		"\xff\xff\xffa": `\xff\xff\xff…`,
+	} {
+		require.Equal(t, want, terminal.Line(text, 3))
+	}
+}

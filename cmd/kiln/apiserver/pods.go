@@ -3,10 +3,12 @@ package apiserver
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"net/url"
 	"strings"
 
 	"kiln/render/items"
+	"kiln/render/ready"
 )
 
 // maxSaid bounds what is kept of a pod: names have at most 253 characters.
@@ -73,4 +75,44 @@ func parsePod(text []byte) (Pod, error) {
 		}
 	}
 	return p, nil
+}
+
+// Workloads calls do with each workload of a kind that kiln applied.
+func (c *Client) Workloads(
+	ctx context.Context, kind ready.Kind, do func(*ready.Workload),
+) error {
+	add := func(text []byte) error {
+		w, err := ready.Parse(kind, text)
+		if err == nil && w != nil {
+			do(w)
+		}
+		return err
+	}
+	return c.list(ctx, "/apis/apps/v1/"+kind.Resource, nil,
+		func(r *items.Reader) (items.Head, error) { return r.Next(add) })
+}
+
+// errEnough ends a list of pods.
+var errEnough = errors.New("more pods than are read")
+
+// Pods returns the pods that the selector of a workload matches, at most so many. It reports
+// whether these are all.
+func (c *Client) Pods(
+	ctx context.Context, w *ready.Workload, most int,
+) (pods []ready.Pod, all bool, err error) {
+	add := func(text []byte) error {
+		if len(pods) == most {
+			return errEnough
+		}
+		p, err := ready.ParsePod(text)
+		pods = append(pods, p)
+		return err
+	}
+	err = c.list(ctx, "/api/v1/namespaces/"+url.PathEscape(w.Namespace)+"/pods",
+		url.Values{"labelSelector": {w.Selector}},
+		func(r *items.Reader) (items.Head, error) { return r.Next(add) })
+	if errors.Is(err, errEnough) {
+		return pods, false, nil
+	}
+	return pods, err == nil, err
 }

@@ -28,9 +28,14 @@ type Report struct {
 	Problems []string `json:"problems"`
 	Etcd     *Etcd    `json:"etcd,omitempty"`
 	// applied, not applied, refused, or of another state
-	Objects  string    `json:"objects"`
+	Objects   string     `json:"objects"`
+	Workloads *Workloads `json:"workloads"`
+	// Unseen is what the API server did not show, and why.
+	Unseen   []string  `json:"unseen,omitempty"`
 	Machines []Machine `json:"machines"`
 	Ends     []End     `json:"ends,omitempty"`
+
+	blind bool // nothing is left as far as the API server shows it
 }
 
 // Etcd counts the members of etcd that run beside API servers.
@@ -84,6 +89,7 @@ func gather(ctx context.Context, c *apiserver.Client, state *change.Cluster) (*R
 	if err := r.objects(ctx, c, state); err != nil {
 		return nil, err
 	}
+	r.workloads(ctx, c, nodes)
 	r.judge()
 	return r, nil
 }
@@ -259,5 +265,7 @@ func (r *Report) judge() {
 	if r.Etcd != nil && r.Etcd.Voting < r.Etcd.Members {
 		left = true
 	}
-	r.Done = !left && len(r.Problems) == 0
+	left = left || len(r.Problems) > 0 || r.Workloads.Ready < r.Workloads.Total
+	r.Done = !left && len(r.Unseen) == 0
+	r.blind = !left && len(r.Unseen) > 0
 }

@@ -48,8 +48,9 @@ func Command() *cobra.Command {
 		Annotations: usage.Reads(),
 		Short:       "Show how the machines of a running cluster are",
 		Long: `Ask the API server of a running cluster how its machines are: their Nodes, how far
-their hooks are, static pods, members of etcd and their votes, API objects, and what
-ends first. Nothing is changed. With a STATE, kiln says which machines run its
+their hooks are, static pods, members of etcd and their votes, API objects, the
+DaemonSets, Deployments and StatefulSets among them with the reasons of pods that are
+not ready, and what ends first. Nothing is changed. With a STATE, kiln says which machines run its
 documents, and which are not there.
 
 The exit code is 0 if all is done, and 3 if something is left. With --wait kiln asks
@@ -139,8 +140,11 @@ func (f *flags) follow(
 			message.Printf(f.states.Messages, "kiln: waiting: %v\n", err)
 			last = &Report{}
 		}
-		if !refused {
+		if !refused && (r == nil || !r.blind) {
 			accepted = time.Now()
+		}
+		if r != nil && r.blind && time.Since(accepted) > young {
+			return r, nil // its user lacks a right, and not for the moment
 		}
 		if last != nil && (last.Done || last.Stopped) || !f.wait {
 			return last, nil
@@ -199,6 +203,10 @@ func Text(r *Report) string {
 		fmt.Fprintf(&b, "etcd: %d of %d members vote\n", r.Etcd.Voting, r.Etcd.Members)
 	}
 	fmt.Fprintf(&b, "API objects: %s\n", r.Objects)
+	fmt.Fprintf(&b, "workloads: %d of %d are ready\n", r.Workloads.Ready, r.Workloads.Total)
+	for _, u := range r.Unseen {
+		fmt.Fprintf(&b, "NOT SEEN %s\n", u)
+	}
 	for _, e := range r.Ends {
 		fmt.Fprintf(&b, "ends %s: %s\n", e.When.UTC().Format(time.DateOnly), e.What)
 	}
@@ -229,6 +237,7 @@ func Text(r *Report) string {
 			fmt.Fprintf(&b, "%s: static pod %s\n", r.Machines[i].Name, cell(p))
 		}
 	}
+	r.Workloads.table(&b)
 	return b.String()
 }
 
@@ -236,12 +245,7 @@ func Text(r *Report) string {
 const maxCell = 300
 
 // cell returns a text from the cluster on one line, as a terminal may see it.
-func cell(s string) string {
-	if runes := []rune(s); len(runes) > maxCell {
-		s = string(runes[:maxCell]) + "…"
-	}
-	return terminal.Visible(s, "")
-}
+func cell(s string) string { return terminal.Line(s, maxCell) }
 
 // dash is cell, with a dash for an empty text.
 func dash(s string) string { return cmp.Or(cell(s), "-") }

@@ -5,10 +5,12 @@ import (
 	"encoding/json"
 	"encoding/pem"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -34,10 +36,11 @@ type reply struct {
 func answer(code int, body string) reply { return reply{code: code, body: body} }
 
 const (
-	nodesPath  = "/api/v1/nodes"
-	podsPath   = "/api/v1/namespaces/kube-system/pods"
-	markerPath = "/api/v1/namespaces/kube-system/configmaps/kiln"
-	digest     = "8f434346648f6b96df89dda901c5176b10a6d83961dd3c1ac88b59b2dc327aa4"
+	nodesPath      = "/api/v1/nodes"
+	podsPath       = "/api/v1/namespaces/kube-system/pods"
+	daemonSetsPath = "/apis/apps/v1/daemonsets"
+	markerPath     = "/api/v1/namespaces/kube-system/configmaps/kiln"
+	digest         = "8f434346648f6b96df89dda901c5176b10a6d83961dd3c1ac88b59b2dc327aa4"
 )
 
 // aNode returns a Node as JSON.
@@ -68,6 +71,10 @@ func whole() api {
 		markerPath: answer(200, `{"data":{}}`),
 		"/readyz":  answer(200, "[+]etcd ok\n"),
 		"/version": answer(200, `{"gitVersion":"v1.36.3"}`),
+
+		daemonSetsPath:               answer(200, `{"kind":"DaemonSetList","items":[]}`),
+		"/apis/apps/v1/deployments":  answer(200, `{"kind":"DeploymentList","items":null}`),
+		"/apis/apps/v1/statefulsets": answer(200, `{"kind":"StatefulSetList","items":[]}`),
 	}
 }
 
@@ -80,7 +87,10 @@ func run(t *testing.T, world api, args ...string) (string, error) {
 				w.WriteHeader(http.StatusUnauthorized)
 				return
 			}
-			a, ok := world[r.URL.Path]
+			a, ok := world[r.URL.Path+"?"+r.URL.Query().Get("labelSelector")]
+			if !ok {
+				a, ok = world[r.URL.Path]
+			}
 			if !ok {
 				a.code = http.StatusNotFound
 			}
@@ -233,6 +243,123 @@ func TestStatus(t *testing.T) {
 			}
 			require.NotContains(t, out, "\x1b")
 			require.Less(t, len(out), 2000)
+		})
+	}
+}
+
+// recorded returns a workload of the package ready, and its pods, as JSON.
+func recorded(t *testing.T, name string) (workload string, pods []string) {
+	t.Helper()
+	text, err := os.ReadFile("../../../render/ready/testdata/" + name + ".json")
+	require.NoError(t, err)
+	var list struct{ Items []json.RawMessage }
+	require.NoError(t, json.Unmarshal(text, &list))
+	for _, item := range list.Items[1:] {
+		pods = append(pods, string(item))
+	}
+	return string(list.Items[0]), pods
+}
+
+// listed returns a list of objects as JSON.
+func listed(list ...string) string { return `{"items":[` + strings.Join(list, ",") + `]}` }
+
+// TestWorkloads: a cluster is not done before what kiln applied is ready, and what nobody could see
+// is said.
+func TestWorkloads(t *testing.T) {
+	t.Parallel()
+	const proxyPods, deployments = podsPath + "?k8s-app=kube-proxy", "/apis/apps/v1/deployments"
+	crashing, pods := recorded(t, "crash-loop")
+	none, _ := recorded(t, "wants-none")
+	others, _ := recorded(t, "not-kilns")
+	coredns, dns := recorded(t, "unavailable")
+	hostile, hostiles := recorded(t, "hostile")
+	forbidden := answer(403, `{"message":"no"}`)
+	for name, row := range map[string]struct {
+		world api
+		args  []string
+		done  bool
+		want  []string
+		not   []string
+	}{
+		"not kiln's, and one that wants no pods": {
+			world: api{daemonSetsPath: answer(200, listed(none, others))}, done: true,
+			want: []string{"workloads: 1 of 1 are ready\n"}, not: []string{"WORKLOAD"},
+		},
+		"a crash loop": {
+			world: api{daemonSetsPath: answer(200, listed(crashing, none)),
+				proxyPods: answer(200, listed(pods...))},
+			want: []string{"workloads: 1 of 2 are ready\n",
+				"\nWORKLOAD                          READY   STATE      WHY\n" +
+					"DaemonSet kube-system/kube-proxy  0 of 2  not ready  container kube-proxy: " +
+					"CrashLoopBackOff, ended with exit code 1: E1127 ",
+				"(2 pods, kube-proxy-7xk2p on cp-1)\n"},
+		},
+		"for programs": {
+			world: api{daemonSetsPath: answer(200, listed(crashing)),
+				proxyPods: answer(200, listed(pods...))},
+			args: []string{"-o", "json"},
+			want: []string{`"workloads":{"total":1,"ready":0,"left":[{"kind":"DaemonSet",` +
+				`"namespace":"kube-system","name":"kube-proxy","state":"not ready","wanted":2,` +
+				`"ready":0,"reasons":[{"text":"container kube-proxy: CrashLoopBackOff, `,
+				`"pods":2,"pod":"kube-proxy-7xk2p","node":"cp-1"}]}]}`},
+		},
+		"two kinds": {
+			world: api{daemonSetsPath: answer(200, listed(crashing)),
+				deployments:                   answer(200, listed(coredns)),
+				proxyPods:                     answer(200, listed(pods...)),
+				podsPath + "?k8s-app=coredns": answer(200, listed(dns...))},
+			want: []string{"workloads: 0 of 2 are ready\n",
+				"Deployment kube-system/coredns    1 of 2  not ready  container coredns: not "},
+		},
+		"DaemonSets are not shown": {
+			world: api{daemonSetsPath: forbidden},
+			want: []string{"workloads: 0 of 0 are ready\nNOT SEEN DaemonSets: the user of the " +
+				"kubeconfig may not list daemonsets.apps in all namespaces\n"},
+		},
+		"pods are not shown": {
+			world: api{daemonSetsPath: answer(200, listed(crashing)), proxyPods: forbidden},
+			want: []string{"NOT SEEN pods of DaemonSet kube-system/kube-proxy: the user of the " +
+				"kubeconfig may not list pods in kube-system\n",
+				"0 of 2  not ready  its pods could not be seen\n"},
+		},
+		"too many pods": {
+			world: api{daemonSetsPath: answer(200, listed(crashing)),
+				proxyPods: answer(200, listed(slices.Repeat(pods[:1], 5001)...))},
+			want: []string{"NOT SEEN pods of DaemonSet kube-system/kube-proxy: kiln reads " +
+				"5000 pods\n", "(5000 pods, kube-proxy-7xk2p on cp-1)\n"},
+		},
+		"too many workloads": {
+			world: api{daemonSetsPath: answer(200, listed(slices.Repeat([]string{crashing}, 60)...)),
+				proxyPods: answer(200, listed())},
+			want: []string{"workloads: 0 of 60 are ready\n",
+				"NOT SEEN 10 workloads more that are not ready\n"},
+		},
+		"hostile": {
+			world: api{daemonSetsPath: answer(200, listed(hostile)),
+				proxyPods: answer(200, listed(hostiles...))},
+			want: []string{`container a\u001b]0;pwned\u0007: CrashLoopBackOff`},
+		},
+		"no JSON": {
+			world: api{daemonSetsPath: answer(200, "<html>")},
+			want:  []string{"NOT SEEN DaemonSets: https://", "/daemonsets: not JSON\n"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			world := whole()
+			maps.Copy(world, row.world)
+			out, err := run(t, world, row.args...)
+			if row.done {
+				require.NoError(t, err, out)
+			} else {
+				require.ErrorIs(t, err, usage.ErrDifferent, out)
+			}
+			for _, text := range row.want {
+				require.Contains(t, out, text)
+			}
+			for _, text := range append(row.not, "\x1b", "\u202e") {
+				require.NotContains(t, out, text)
+			}
 		})
 	}
 }

@@ -1,0 +1,117 @@
+package status
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"kiln/cmd/kiln/apiserver"
+	"kiln/render/plural"
+	"kiln/render/ready"
+	"kiln/render/running"
+)
+
+// Workloads counts the DaemonSets, Deployments and StatefulSets that kiln applied.
+type Workloads struct {
+	Total int `json:"total"`
+	Ready int `json:"ready"`
+	// Left are those that are not ready, as far as they were looked at.
+	Left []ready.Verdict `json:"left"`
+}
+
+// What is asked for at most: the pods of so many workloads, and so many pods in sum.
+const (
+	maxWorkloads = 50
+	maxPods      = 5000
+)
+
+// workloads asks for the workloads, and for the pods of those that are not ready. What the API
+// server does not show is unseen, and no error: the rest of the report counts.
+func (r *Report) workloads(ctx context.Context, c *apiserver.Client, nodes []running.Node) {
+	cluster := ready.Cluster{NotReady: map[string]bool{}, Now: time.Now()}
+	for i := range nodes {
+		cluster.NotReady[nodes[i].Name] = !nodes[i].Ready
+	}
+	r.Workloads = &Workloads{Left: []ready.Verdict{}}
+	var left []*ready.Workload
+	for _, kind := range ready.Kinds {
+		err := c.Workloads(ctx, kind, func(w *ready.Workload) {
+			r.Workloads.Total++
+			switch {
+			case w.Settled:
+				r.Workloads.Ready++
+			case len(left) < maxWorkloads:
+				left = append(left, w)
+			}
+		})
+		r.unseen(kind.Name+"s", kind.Resource+".apps in all namespaces", err)
+	}
+	pods := maxPods
+	for _, w := range left {
+		seen, all, err := c.Pods(ctx, w, pods)
+		r.unseen(fmt.Sprintf("pods of %s %s/%s", w.Kind, w.Namespace, w.Name),
+			"pods in "+w.Namespace, err)
+		if err == nil && !all {
+			r.Unseen = append(r.Unseen, fmt.Sprintf("pods of %s %s/%s: kiln reads %d pods",
+				w.Kind, w.Namespace, w.Name, maxPods))
+		}
+		pods -= len(seen)
+		cluster.Pods, cluster.Unseen = seen, !all
+		r.Workloads.Left = append(r.Workloads.Left, ready.Judge(w, cluster))
+	}
+	if more := r.Workloads.Total - r.Workloads.Ready - len(left); more > 0 {
+		r.Unseen = append(r.Unseen, fmt.Sprintf("%s more that are not ready",
+			plural.Count(more, "workload")))
+	}
+	for i := range r.Unseen {
+		r.Unseen[i] = cell(r.Unseen[i])
+	}
+}
+
+// unseen notes what the API server does not show: for a refusal, the right that is missing.
+func (r *Report) unseen(what, right string, err error) {
+	if err == nil {
+		return
+	}
+	why := err.Error()
+	var status *apiserver.StatusError
+	if errors.As(err, &status) && status.Code == http.StatusForbidden {
+		why = "the user of the kubeconfig may not list " + right
+	}
+	r.Unseen = append(r.Unseen, what+": "+why)
+}
+
+// table writes the workloads that are not ready.
+func (l *Workloads) table(b *strings.Builder) {
+	if len(l.Left) == 0 {
+		return
+	}
+	b.WriteString("\n")
+	w := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
+	_, _ = fmt.Fprintln(w, "WORKLOAD\tREADY\tSTATE\tWHY")
+	for i := range l.Left {
+		v := &l.Left[i]
+		first := fmt.Sprintf("%s %s/%s\t%d of %d\t%s", v.Kind, v.Namespace, v.Name, v.Ready,
+			v.Wanted, v.State)
+		for j := range v.Reasons {
+			_, _ = fmt.Fprintf(w, "%s\t%s\n", first, explained(&v.Reasons[j]))
+			first = "\t\t"
+		}
+	}
+	_ = w.Flush()
+}
+
+// explained returns a reason with the pods that have it.
+func explained(r *ready.Reason) string {
+	switch {
+	case r.Pods == 0:
+		return r.Text
+	case r.Node == "":
+		return fmt.Sprintf("%s (%s, %s)", r.Text, plural.Count(r.Pods, "pod"), r.Pod)
+	}
+	return fmt.Sprintf("%s (%s, %s on %s)", r.Text, plural.Count(r.Pods, "pod"), r.Pod, r.Node)
+}

@@ -1,0 +1,176 @@
+package ready_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"kiln/manifests"
+	"kiln/render/ready"
+)
+
+// now is when the objects of testdata were looked at. They are as Kubernetes 1.36 has them.
+var now = time.Date(2026, 11, 27, 12, 0, 0, 0, time.UTC)
+
+// load returns the workload of a file, nil if it is not kiln's, and its pods.
+func load(t *testing.T, name string) (w *ready.Workload, pods []ready.Pod) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("testdata", name+".json"))
+	require.NoError(t, err)
+	var list struct{ Items []json.RawMessage }
+	require.NoError(t, json.Unmarshal(text, &list))
+	var head struct{ Kind string }
+	require.NoError(t, json.Unmarshal(list.Items[0], &head))
+	w, err = ready.Parse(ready.Kind{Name: head.Kind}, list.Items[0])
+	require.NoError(t, err)
+	for _, item := range list.Items[1:] {
+		p, err := ready.ParsePod(item)
+		require.NoError(t, err)
+		pods = append(pods, p)
+	}
+	return w, pods
+}
+
+// text returns a verdict as lines.
+func text(v ready.Verdict) string {
+	lines := []string{fmt.Sprintf("%s %s/%s %d of %d: %s", v.Kind, v.Namespace, v.Name, v.Ready,
+		v.Wanted, v.State)}
+	for _, r := range v.Reasons {
+		lines = append(lines, fmt.Sprintf("%d %s %s: %s", r.Pods, r.Pod, r.Node, r.Text))
+	}
+	return strings.Join(lines, "\n")
+}
+
+// TestJudge: what is not ready is named with the reason of its pods.
+func TestJudge(t *testing.T) {
+	t.Parallel()
+	const noPod = "0  : "
+	for name, want := range map[string]string{
+		"crash-loop": `DaemonSet kube-system/kube-proxy 0 of 2: not ready
+2 kube-proxy-7xk2p cp-1: container kube-proxy: CrashLoopBackOff, ended with exit code 1: ` +
+			`E1127 server.go:109] "Error running ProxyServer" ` +
+			`err="open /proc/sys/net/netfilter/nf_conntrack_max: permission denied"`,
+		"crash-loop-running": `DaemonSet kube-system/kube-proxy 0 of 1: not ready
+1 kube-proxy-7xk2p cp-1: container kube-proxy: not ready; ` +
+			`ended with exit code 137 (OOMKilled) before`,
+		"image-pull": `DaemonSet kube-system/kube-proxy 1 of 2: not ready
+1 kube-proxy-b2s6w worker-1: container kube-proxy: ImagePullBackOff: Back-off pulling image ` +
+			`"registry.k8s.io/kube-proxy:v0.0.0": ErrImagePull: rpc error: code = NotFound ` +
+			`desc = failed to pull and unpack image "registry.k8s.io/kube-proxy:v0.0.0": ` +
+			`failed to resolve reference: not found`,
+		"image-pull-first": `DaemonSet kube-system/kube-proxy 0 of 1: not ready
+1 kube-proxy-b2s6w worker-1: container kube-proxy: ErrImagePull: failed to pull and unpack image ` +
+			`"registry.k8s.io/kube-proxy:v0.0.0": not found`,
+		"unschedulable": `Deployment kube-system/coredns 0 of 2: not ready
+2 coredns-6f9c-4k2lm : Pending: Unschedulable: 0/2 nodes are available: 2 Insufficient cpu. ` +
+			`no new claims to deallocate, preemption: 0/2 nodes are available: ` +
+			`2 No preemption victims found for incoming pod.`,
+		"no-network": `Deployment kube-system/coredns 0 of 2: waiting
+2 coredns-6f9c-4k2lm : Pending: Unschedulable: 0/2 nodes are available: ` +
+			`2 node(s) had untolerated taint {node.kubernetes.io/not-ready: }. no new claims to deallocate, preemption: ` +
+			`0/2 nodes are available: 2 Preemption is not helpful for scheduling.`,
+		"unavailable": `Deployment kube-system/coredns 1 of 2: not ready
+1 coredns-6f9c-x9sz7 cp-1: container coredns: not ready`,
+		"unready-for-a-minute": `Deployment kube-system/coredns 1 of 2: in progress
+1 coredns-6f9c-x9sz7 cp-1: container coredns: not ready`,
+		"rollout": `Deployment kube-system/coredns 2 of 2: in progress
+1 coredns-6f9c-4k2lm worker-1: container coredns: ContainerCreating`,
+		"deadline": `Deployment kube-system/coredns 1 of 2: not ready
+1 coredns-6f9c-x9sz7 cp-1: container coredns: not ready
+` + noPod + `ProgressDeadlineExceeded: ReplicaSet "coredns-6f9c" has timed out progressing.`,
+		"quota": `Deployment kube-system/coredns 0 of 2: not ready
+` + noPod + `FailedCreate: pods "coredns-6f9c-" is forbidden: violates PodSecurity ` +
+			`"restricted:latest": allowPrivilegeEscalation != false`,
+		"not-observed": "DaemonSet kube-system/kube-proxy 2 of 2: in progress\n" + noPod +
+			"its controller is not done",
+		"node-away": `DaemonSet kube-system/kube-proxy 1 of 2: waiting
+1 kube-proxy-9hq4d worker-2: Node worker-2 is not Ready`,
+		"being-deleted": `DaemonSet kube-system/kube-proxy 0 of 1: in progress
+1 kube-proxy-9hq4d cp-1: it is being deleted`,
+		"stateful": `StatefulSet kube-system/db 1 of 3: not ready
+1 db-1 worker-1: init container migrate: CrashLoopBackOff, ended with exit code 2: no such table
+` + noPod + "2 of 3 pods are there",
+		"stateful-init": `StatefulSet kube-system/db 0 of 1: in progress
+1 db-0 worker-1: init container migrate: runs`,
+		"config-error": `StatefulSet kube-system/db 0 of 1: not ready
+1 db-0 worker-1: container db: CreateContainerConfigError: secret "db" not found`,
+		"evicted": `DaemonSet kube-system/kube-proxy 0 of 1: not ready
+1 kube-proxy-9hq4d cp-1: Failed: Evicted: The node was low on resource: ephemeral-storage.`,
+		"gate": `DaemonSet kube-system/kube-proxy 0 of 1: in progress
+1 kube-proxy-9hq4d cp-1: not Ready: ReadinessGatesNotReady: ` +
+			`corresponding condition of pod readiness gate "x" does not exist.`,
+		"others-pods": "DaemonSet kube-system/kube-proxy 0 of 1: not ready\n" + noPod +
+			"0 of 1 pods are there",
+		"many-reasons": `DaemonSet kube-system/kube-proxy 0 of 6: not ready
+2 kube-proxy-00000 n-0: Failed: R0
+2 kube-proxy-00002 n-2: Failed: R1
+1 kube-proxy-00009 n-9: Failed: R8
+` + noPod + "and 1 more",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w, pods := load(t, name)
+			require.False(t, w.Settled)
+			require.Equal(t, want, text(ready.Judge(w, ready.Cluster{
+				Pods: pods, Now: now, NotReady: map[string]bool{"worker-2": true},
+			})))
+		})
+	}
+}
+
+// TestSettled: a workload that wants no pods, or is as it should be, is no fault.
+func TestSettled(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"wants-none", "all-ready", "on-delete", "stateful-partition"} {
+		w, _ := load(t, name)
+		require.True(t, w.Settled, name)
+	}
+	w, _ := load(t, "not-kilns")
+	require.Nil(t, w, "others applied it")
+}
+
+// TestUnseen: without its pods nobody says that they are absent.
+func TestUnseen(t *testing.T) {
+	t.Parallel()
+	w, _ := load(t, "crash-loop")
+	for when, state := range map[time.Time]ready.State{
+		now: ready.NotReady, now.Add(-118 * time.Minute): ready.InProgress,
+	} {
+		require.Equal(t, "DaemonSet kube-system/kube-proxy 0 of 2: "+string(state)+
+			"\n0  : its pods could not be seen",
+			text(ready.Judge(w, ready.Cluster{Unseen: true, Now: when})))
+	}
+}
+
+// TestSelector: a selector becomes a query.
+func TestSelector(t *testing.T) {
+	t.Parallel()
+	w, _ := load(t, "stateful")
+	require.Equal(t, "k8s-app=db,tier in (a,b)", w.Selector)
+}
+
+// TestHostile: no text of the cluster commands a terminal or fills a page.
+func TestHostile(t *testing.T) {
+	t.Parallel()
+	w, pods := load(t, "hostile")
+	got := text(ready.Judge(w, ready.Cluster{Pods: pods, Now: now}))
+	require.Contains(t, got, `container a\u001b]0;pwned\u0007: CrashLoopBackOff, `+
+		`ended with exit code -1: \u001b[2Jall is well\u202eyyy`)
+	require.NotContains(t, got, "\x1b")
+	require.NotContains(t, got, "\u202e")
+	require.Less(t, len(got), 1500)
+}
+
+// TestFieldManager: what marks the objects of kiln is what the hook says when it applies them.
+func TestFieldManager(t *testing.T) {
+	t.Parallel()
+	steps, err := os.ReadFile(filepath.Join("..", "..", "templates", "boot", "steps"))
+	require.NoError(t, err)
+	require.Contains(t, string(steps), "?fieldManager="+manifests.FieldManager+"&force=true")
+}

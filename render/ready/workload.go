@@ -1,0 +1,141 @@
+// Package ready judges whether the workloads of a running cluster are ready, and says why one is
+// not. It reads objects of the API, and asks nobody for them.
+package ready
+
+import (
+	"encoding/json"
+	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"kiln/manifests"
+)
+
+// Kind is a kind of workload.
+type Kind struct {
+	Name     string // such as DaemonSet
+	Resource string // its name in paths of the API group apps
+}
+
+// Kinds are the kinds that run pods as long as they are there.
+var Kinds = []Kind{
+	{"DaemonSet", "daemonsets"}, {"Deployment", "deployments"}, {"StatefulSet", "statefulsets"},
+}
+
+// Workload is what one says of itself.
+type Workload struct {
+	Kind, Namespace, Name string
+	Selector              string // of its pods, as a query of the API has it
+	// Wanted and Ready count its pods.
+	Wanted, Ready int
+	// Settled reports that nothing is left to do: all pods that are wanted are there, in their
+	// newest form, and ready.
+	Settled bool
+
+	uid      string
+	deadline time.Duration // how long a change of it may take
+	created  time.Time
+	// advances reports that its controller sees progress, and fault is why it sees none.
+	advances bool
+	fault    string
+}
+
+// usualDeadline is how long a change may take: the default of Deployments. The other kinds have no
+// such field.
+const usualDeadline = 10 * time.Minute
+
+// object is what is read of all kinds. A field that a kind does not have is zero.
+type object struct {
+	Metadata struct {
+		Name, Namespace, UID string
+		Generation           int64
+		CreationTimestamp    time.Time
+		ManagedFields        []struct{ Manager, Operation string }
+	}
+	Spec struct {
+		Replicas                *int
+		Paused                  bool
+		Selector                metav1.LabelSelector
+		ProgressDeadlineSeconds int
+		UpdateStrategy          struct {
+			Type          string
+			RollingUpdate struct{ Partition int }
+		}
+	}
+	Status struct {
+		ObservedGeneration int64
+		// of DaemonSets
+		DesiredNumberScheduled, NumberReady, NumberAvailable, UpdatedNumberScheduled int
+		// of the other kinds
+		ReadyReplicas, AvailableReplicas, UpdatedReplicas int
+		Conditions                                        []condition
+	}
+}
+
+type condition struct {
+	Type, Status, Reason, Message string
+	LastTransitionTime            time.Time
+}
+
+// Parse reads a workload of a kind. It returns nil if kiln did not apply it: the hook applies all
+// objects, those of add-ons too, and the API server notes that with each.
+func Parse(kind Kind, text []byte) (*Workload, error) {
+	var o object
+	if err := json.Unmarshal(text, &o); err != nil {
+		return nil, err
+	}
+	about := &o.Metadata
+	if !slices.ContainsFunc(about.ManagedFields, func(m struct{ Manager, Operation string }) bool {
+		return m.Manager == manifests.FieldManager && m.Operation == "Apply"
+	}) {
+		return nil, nil
+	}
+	selector, err := metav1.LabelSelectorAsSelector(&o.Spec.Selector)
+	if err != nil {
+		return nil, err
+	}
+	w := &Workload{
+		Kind: kind.Name, Namespace: about.Namespace, Name: about.Name, uid: about.UID,
+		Selector: selector.String(), created: about.CreationTimestamp, deadline: usualDeadline,
+	}
+	w.count(&o)
+	return w, nil
+}
+
+// count notes how many pods are wanted and ready, and whether something is left to do.
+func (w *Workload) count(o *object) {
+	spec, status := &o.Spec, &o.Status
+	available, updated, anyForm := status.AvailableReplicas, status.UpdatedReplicas, spec.Paused
+	w.Wanted, w.Ready = 1, status.ReadyReplicas
+	if spec.Replicas != nil {
+		w.Wanted = *spec.Replicas
+	}
+	switch w.Kind {
+	case "DaemonSet":
+		w.Wanted, w.Ready = status.DesiredNumberScheduled, status.NumberReady
+		available, updated = status.NumberAvailable, status.UpdatedNumberScheduled
+		anyForm = spec.UpdateStrategy.Type == "OnDelete"
+	case "StatefulSet":
+		anyForm = spec.UpdateStrategy.Type == "OnDelete" ||
+			spec.UpdateStrategy.RollingUpdate.Partition > 0
+	}
+	if spec.ProgressDeadlineSeconds > 0 {
+		w.deadline = time.Duration(spec.ProgressDeadlineSeconds) * time.Second
+	}
+	w.Settled = status.ObservedGeneration >= o.Metadata.Generation &&
+		w.Ready >= w.Wanted && available >= w.Wanted && (anyForm || updated >= w.Wanted)
+	if w.Kind != "Deployment" {
+		return
+	}
+	for _, c := range status.Conditions {
+		switch {
+		case c.Type == "Progressing" && c.Status == "True":
+			// The last one is what was once reached: pods may have failed since.
+			w.advances = c.Reason != "NewReplicaSetAvailable"
+		case c.Type == "Progressing" && c.Status == "False",
+			c.Type == "ReplicaFailure" && c.Status == "True":
+			w.fault = said(c.Reason, c.Message)
+		}
+	}
+}
