@@ -10,6 +10,7 @@
 #   ignition     the same from Ignition documents
 #   ha           three control planes and a worker, in a random order with random delays; then a
 #                control plane with an empty disk and the same document
+#   workloads    kube-proxy gets an image that does not exist, and kiln status says so
 #   damaged      one byte of a document flipped: the machine says so, and the boot net has it
 #   broken       a document that is right by every rule, and whose machine has a unit that fails:
 #                the boot net has it
@@ -36,8 +37,10 @@ source "$here/etcd.sh"
 source "$here/begin.sh"
 # shellcheck source=cis.sh
 source "$here/cis.sh"
+# shellcheck source=as-operator.sh
+source "$here/as-operator.sh"
 
-every=(cloud-init ignition ha damaged broken)
+every=(cloud-init ignition ha workloads damaged broken)
 seed=$RANDOM scenarios=() cached='' hold_logs='' arguments=("$@")
 while (($#)); do
   case $1 in
@@ -165,6 +168,33 @@ scenario_ha() {
   within "$step_limit" "three votes in etcd" all_vote
   check_verify "$lost"
   check_net "$lost"
+}
+
+scenario_workloads() {
+  local image
+  render_case fast
+  power_on_all worker-1 cp-1
+  boots_well
+  operator
+  within "$step_limit" "kiln status: all is well" status_ends 0
+  image=$(kubectl -n kube-system get daemonset kube-proxy \
+    -o jsonpath='{.spec.template.spec.containers[0].image}')
+  set_proxy "${image%:*}:v0.0.0"
+  within "$step_limit" "kiln status: kube-proxy has no image" status_ends 3 \
+    '^DaemonSet kube-system/kube-proxy +[01] of 2 +not ready +container kube-proxy: (ErrImagePull|ImagePullBackOff): '
+  set_proxy "$image"
+  within "$step_limit" "kiln status: all is well again" status_ends 0
+}
+# set_proxy IMAGE: as somebody does who makes a mistake.
+set_proxy() {
+  kubectl -n kube-system set image daemonset/kube-proxy "kube-proxy=$1" >"$tmp/attempt" 2>&1 ||
+    fail "kube-proxy gets the image $1"
+}
+# status_ends CODE [PATTERN]: kiln status ends with this code, and has this line.
+status_ends() {
+  local code=0
+  kiln status --kubeconfig "$tmp/admin.conf" || code=$?
+  [[ $code == "$1" ]] && grep -Eq -- "${2:-}" "$tmp/attempt"
 }
 
 scenario_damaged() {
