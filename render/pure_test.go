@@ -732,7 +732,7 @@ func TestImports(t *testing.T) {
 			"kiln/render/target",
 		},
 		"kiln/render/quantity": nil,
-		"kiln/render/items": nil,
+		"kiln/render/items":    nil,
 		"kiln/render/ready": {
 			"kiln/manifests",
 			"kiln/render/terminal",

@@ -1,7 +1,6 @@
 package ready
 
 import (
-	"encoding/json"
 	"fmt"
 	"strings"
 	"time"
@@ -65,7 +64,7 @@ type podObject struct {
 // ParsePod reads a pod.
 func ParsePod(text []byte) (Pod, error) {
 	var o podObject
-	if err := json.Unmarshal(text, &o); err != nil {
+	if err := decode(text, &o); err != nil {
 		return Pod{}, err
 	}
 	about, status := &o.Metadata, &o.Status

@@ -148,11 +148,38 @@ func TestUnseen(t *testing.T) {
 	}
 }
 
-// TestSelector: a selector becomes a query.
+// TestSelector: a selector becomes a query, and a very long one is refused.
 func TestSelector(t *testing.T) {
 	t.Parallel()
 	w, _ := load(t, "stateful")
 	require.Equal(t, "k8s-app=db,tier in (a,b)", w.Selector)
+	_, err := ready.Parse(ready.Kinds[0], []byte(`{"metadata":{"managedFields":[{"manager":"kiln",`+
+		`"operation":"Apply"}]},"spec":{"selector":{"matchLabels":{"a":"b"`+many(500)+`}}}}`))
+	require.ErrorContains(t, err, "its names or its selector are too long")
+}
+
+// TestParts: a text of many parts is refused, whatever they are.
+func TestParts(t *testing.T) {
+	t.Parallel()
+	const want = "an object of more than 20000 parts"
+	parts := `[{}` + strings.Repeat(",{}", 20_001) + `]`
+	_, err := ready.ParsePod([]byte(`{"status":{"containerStatuses":` + parts + `}}`))
+	require.EqualError(t, err, want)
+	_, err = ready.Parse(ready.Kinds[0], []byte(`{"metadata":{"managedFields":[{"manager":"kiln",`+
+		`"operation":"Apply"}]},"status":{"conditions":`+parts+`}}`))
+	require.EqualError(t, err, want)
+	w, err := ready.Parse(ready.Kinds[0], []byte(`{"status":{"conditions":`+parts+`}}`))
+	require.NoError(t, err, "of others")
+	require.Nil(t, w)
+}
+
+// many returns so many labels more.
+func many(n int) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, `,"l-%d":"value"`, i)
+	}
+	return b.String()
 }
 
 // TestHostile: no text of the cluster commands a terminal or fills a page.

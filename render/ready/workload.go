@@ -3,7 +3,9 @@
 package ready
 
 import (
+	"bytes"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"time"
 
@@ -41,6 +43,13 @@ type Workload struct {
 	fault    string
 }
 
+// What is kept of a workload at most, in bytes. The API server has the same bound for each name, and
+// a query with a longer selector would not reach it.
+const (
+	maxNames    = 3 * 253
+	maxSelector = 4 << 10
+)
+
 // usualDeadline is how long a change may take: the default of Deployments. The other kinds have no
 // such field.
 const usualDeadline = 10 * time.Minute
@@ -51,7 +60,6 @@ type object struct {
 		Name, Namespace, UID string
 		Generation           int64
 		CreationTimestamp    time.Time
-		ManagedFields        []struct{ Manager, Operation string }
 	}
 	Spec struct {
 		Replicas                *int
@@ -78,26 +86,50 @@ type condition struct {
 	LastTransitionTime            time.Time
 }
 
+// manager is who wrote fields of an object, and how.
+type manager struct{ Manager, Operation string }
+
+// maxParts bounds the commas of a text: an empty element of a list needs a hundred times its text.
+const maxParts = 20_000
+
+// decode reads a text of bounded memory.
+func decode(text []byte, into any) error {
+	if bytes.Count(text, []byte(",")) > maxParts {
+		return fmt.Errorf("an object of more than %d parts", maxParts)
+	}
+	return json.Unmarshal(text, into)
+}
+
 // Parse reads a workload of a kind. It returns nil if kiln did not apply it: the hook applies all
-// objects, those of add-ons too, and the API server notes that with each.
+// objects, those of add-ons too, and the API server notes that with each. It fails if the text is no
+// workload, or one with names that none has.
 func Parse(kind Kind, text []byte) (*Workload, error) {
+	var mark struct {
+		Metadata struct{ ManagedFields []manager }
+	}
+	if err := json.Unmarshal(text, &mark); err != nil {
+		return nil, err
+	}
+	if !slices.Contains(mark.Metadata.ManagedFields, manager{manifests.FieldManager, "Apply"}) {
+		return nil, nil
+	}
 	var o object
-	if err := json.Unmarshal(text, &o); err != nil {
+	if err := decode(text, &o); err != nil {
 		return nil, err
 	}
 	about := &o.Metadata
-	if !slices.ContainsFunc(about.ManagedFields, func(m struct{ Manager, Operation string }) bool {
-		return m.Manager == manifests.FieldManager && m.Operation == "Apply"
-	}) {
-		return nil, nil
-	}
 	selector, err := metav1.LabelSelectorAsSelector(&o.Spec.Selector)
 	if err != nil {
 		return nil, err
 	}
+	query := selector.String()
+	if len(query) > maxSelector || len(about.Name)+len(about.Namespace)+len(about.UID) > maxNames {
+		return nil, fmt.Errorf("%s %s/%s: its names or its selector are too long", kind.Name,
+			line(about.Namespace), line(about.Name))
+	}
 	w := &Workload{
 		Kind: kind.Name, Namespace: about.Namespace, Name: about.Name, uid: about.UID,
-		Selector: selector.String(), created: about.CreationTimestamp, deadline: usualDeadline,
+		Selector: query, created: about.CreationTimestamp, deadline: usualDeadline,
 	}
 	w.count(&o)
 	return w, nil

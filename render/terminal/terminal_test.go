@@ -59,11 +59,11 @@ func TestVisibleJSON(t *testing.T) {
 func TestLine(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
-		"":             "",
-		" a b \n":      "a b",
-		"äöü":          "äöü",
-		"äöüß":         "äöü…",
-		"a\n\x1b":      `a\u000a\u001b`,
+		"":              "",
+		" a b \n":       "a b",
+		"äöü":           "äöü",
+		"äöüß":          "äöü…",
+		"a\n\x1b":       `a\u000a\u001b`,
 		"\xff\xff\xffa": `\xff\xff\xff…`,
 	} {
 		require.Equal(t, want, terminal.Line(text, 3))

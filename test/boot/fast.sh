@@ -181,7 +181,7 @@ scenario_workloads() {
     -o jsonpath='{.spec.template.spec.containers[0].image}')
   set_proxy "${image%:*}:v0.0.0"
   within "$step_limit" "kiln status: kube-proxy has no image" status_ends 3 \
-    '^DaemonSet kube-system/kube-proxy +[01] of 2 +not ready +container kube-proxy: (ErrImagePull|ImagePullBackOff): '
+    '^DaemonSet kube-system/kube-proxy +[01] of 2 +not ready +.*: (ErrImagePull|ImagePullBackOff): '
   set_proxy "$image"
   within "$step_limit" "kiln status: all is well again" status_ends 0
 }

@@ -23,15 +23,19 @@ type Workloads struct {
 	Left []ready.Verdict `json:"left"`
 }
 
-// What is asked for at most: the pods of so many workloads, and so many pods in sum.
+// What is asked for at most: the pods of so many workloads, so many pods in sum, and all of it in
+// this time.
 const (
 	maxWorkloads = 50
 	maxPods      = 5000
+	maxTime      = time.Minute
 )
 
 // workloads asks for the workloads, and for the pods of those that are not ready. What the API
 // server does not show is unseen, and no error: the rest of the report counts.
 func (r *Report) workloads(ctx context.Context, c *apiserver.Client, nodes []running.Node) {
+	ctx, cancel := context.WithTimeout(ctx, maxTime)
+	defer cancel()
 	cluster := ready.Cluster{NotReady: map[string]bool{}, Now: time.Now()}
 	for i := range nodes {
 		cluster.NotReady[nodes[i].Name] = !nodes[i].Ready
@@ -52,6 +56,9 @@ func (r *Report) workloads(ctx context.Context, c *apiserver.Client, nodes []run
 	}
 	pods := maxPods
 	for _, w := range left {
+		if ctx.Err() != nil {
+			break
+		}
 		seen, all, err := c.Pods(ctx, w, pods)
 		r.unseen(fmt.Sprintf("pods of %s %s/%s", w.Kind, w.Namespace, w.Name),
 			"pods in "+w.Namespace, err)
@@ -63,7 +70,7 @@ func (r *Report) workloads(ctx context.Context, c *apiserver.Client, nodes []run
 		cluster.Pods, cluster.Unseen = seen, !all
 		r.Workloads.Left = append(r.Workloads.Left, ready.Judge(w, cluster))
 	}
-	if more := r.Workloads.Total - r.Workloads.Ready - len(left); more > 0 {
+	if more := r.Workloads.Total - r.Workloads.Ready - len(r.Workloads.Left); more > 0 {
 		r.Unseen = append(r.Unseen, fmt.Sprintf("%s more that are not ready",
 			plural.Count(more, "workload")))
 	}
