@@ -29,7 +29,7 @@ func command(args ...string) *exec.Cmd {
 // error holds the last line of git's message; if there is no git, it says that.
 func output(in io.Reader, most int, args ...string) ([]byte, error) {
 	cmd := command(args...)
-	var messages bytes.Buffer
+	var messages head
 	out := bounded{left: most}
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = in, &out, &messages
 	err := cmd.Run()
@@ -40,11 +40,11 @@ func output(in io.Reader, most int, args ...string) ([]byte, error) {
 		return nil, errors.New("there is no program git")
 	}
 	if err != nil {
-		reason := strings.TrimSpace(messages.String())
+		reason := strings.TrimSpace(string(messages))
 		reason = strings.TrimPrefix(reason[strings.LastIndexByte(reason, '\n')+1:], "fatal: ")
 		return nil, errors.New(cmp.Or(reason, err.Error()))
 	}
-	if strings.Contains(messages.String(), "is ambiguous") {
+	if strings.Contains(string(messages), "is ambiguous") {
 		return nil, errAmbiguous
 	}
 	return out.text.Bytes(), nil
@@ -71,4 +71,15 @@ func (b *bounded) Write(p []byte) (int, error) {
 		return 0, errTooMuch
 	}
 	return b.text.Write(p)
+}
+
+// head keeps the beginning of git's messages: a repository may be a reason for very many.
+type head []byte
+
+// maxMessages is how many bytes of messages are kept.
+const maxMessages = 64 << 10
+
+func (h *head) Write(p []byte) (int, error) {
+	*h = append(*h, p[:min(len(p), maxMessages-len(*h))]...)
+	return len(p), nil
 }

@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -99,4 +100,29 @@ git -c user.name=x -c user.email=x@example.com commit -qm x
 		require.NoError(t, err)
 		require.Len(t, files, 1)
 	}
+}
+
+// TestTrackedBounds: a folder of which git tracks very many files is one that it tracks, and no
+// amount of messages fills the memory.
+func TestTrackedBounds(t *testing.T) {
+	need.Program(t, "git")
+	dir := t.TempDir()
+	require.NoError(t, os.Mkdir(filepath.Join(dir, "many"), 0o700))
+	for i := range 400 {
+		name := filepath.Join(dir, "many", strings.Repeat("a", 200)+strconv.Itoa(i))
+		require.NoError(t, os.WriteFile(name, nil, 0o600))
+	}
+	for _, args := range [][]string{{"init", "-q"}, {"add", "."}} {
+		out, err := exec.Command("git", append([]string{"-C", dir}, args...)...).CombinedOutput()
+		require.NoError(t, err, string(out))
+	}
+	require.True(t, isTracked(dir, "many"))
+	require.False(t, isTracked(dir, "others"))
+	var messages head
+	for range 100 {
+		n, err := messages.Write(make([]byte, 1000))
+		require.NoError(t, err)
+		require.Equal(t, 1000, n)
+	}
+	require.Len(t, messages, maxMessages)
 }

@@ -1,6 +1,7 @@
 package git
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -202,6 +203,6 @@ func isTracked(top, place string) bool {
 	// No setting of the work tree may make git run another program.
 	args := []string{"-C", top, "-c", "core.fsmonitor=false", "-c", "core.hooksPath=" + os.DevNull}
 	args = append(args, "ls-files", "-z", "--", ":(top,literal)"+place)
-	out, err := command(args...).Output() // ls-files runs nothing else
-	return err == nil && len(out) > 0
+	out, err := output(nil, maxMessages, args...) // ls-files runs nothing else
+	return errors.Is(err, errTooMuch) || err == nil && len(out) > 0
 }

@@ -1,6 +1,7 @@
 package lock
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -29,6 +30,10 @@ import (
 // maxManifest is how many bytes of a manifest, and of the configuration of an image, are read.
 // Registries take manifests of up to 4 MiB (distribution-spec 1.1, Pushing Manifests).
 const maxManifest = 4 << 20
+
+// maxObjects bounds the objects of a manifest: decoded, one needs many times the memory of {}. A list
+// for all platforms has some hundred.
+const maxObjects = 50_000
 
 // manifestTypes are the kinds of manifests that containerd asks for, lists first.
 var manifestTypes = []string{
@@ -87,6 +92,9 @@ func (r *registries) describe(ctx context.Context, name string) (d described, er
 	text, digest, err := r.content(ctx, from)
 	if err != nil {
 		return d, err
+	}
+	if bytes.Count(text, []byte("{")) > maxObjects {
+		return d, fmt.Errorf("%s: is a manifest of more than %d objects", from, maxObjects)
 	}
 	var m manifest
 	if err := json.Unmarshal(text, &m); err != nil {

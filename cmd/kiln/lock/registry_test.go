@@ -208,6 +208,9 @@ func TestHostileRegistry(t *testing.T) {
 			"sha256:" + sum(list)},
 		{"too long", text(strings.Repeat(" ", maxManifest+1)), 1,
 			"has more than 4194304 bytes"},
+		{"more objects than memory", text(`{"schemaVersion": 2, "manifests": [{}` +
+			strings.Repeat(",{}", maxManifest/4) + `]}`), 1,
+			"is a manifest of more than 50000 objects"},
 		{"no JSON", text("<html>log in first</html>"), 1, "is no manifest"},
 		{"an old manifest", text(`{"schemaVersion": 1}`), 1, "is a manifest of schema 1"},
 		{"neither", text(`{"schemaVersion": 2}`), 1, "is neither an image nor a list of images"},
