@@ -43,8 +43,8 @@ type Workload struct {
 	fault    string
 }
 
-// What is kept of a workload at most, in bytes. The API server has the same bound for each name, and
-// a query with a longer selector would not reach it.
+// What is kept of a workload at most, in bytes. The API server has the same bound for each name,
+// and a query with a longer selector would not reach it.
 const (
 	maxNames    = 3 * 253
 	maxSelector = 4 << 10
@@ -101,8 +101,8 @@ func decode(text []byte, into any) error {
 }
 
 // Parse reads a workload of a kind. It returns nil if kiln did not apply it: the hook applies all
-// objects, those of add-ons too, and the API server notes that with each. It fails if the text is no
-// workload, or one with names that none has.
+// objects, those of add-ons too, and the API server notes that with each. It fails if the text is
+// no workload, or one with names that none has.
 func Parse(kind Kind, text []byte) (*Workload, error) {
 	var mark struct {
 		Metadata struct{ ManagedFields []manager }

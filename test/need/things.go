@@ -115,7 +115,7 @@ var Things = []Thing{
 		Name: "git", Gap: "kiln asks no git",
 		Tests: []string{
 			"TestCoversForGit", "TestGitFetchesNothing", "TestIsolate", "TestRevisionBounds",
-			"TestScripts",
+			"TestScripts", "TestTrackedBounds",
 		},
 		look: program("git"),
 	},

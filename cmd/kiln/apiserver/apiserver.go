@@ -64,6 +64,9 @@ func New(path string, messages io.Writer) (*Client, error) {
 	if err := requireRegular(path); err != nil {
 		return nil, fmt.Errorf("--kubeconfig %w", err)
 	}
+	if err := checkText(path); err != nil {
+		return nil, fmt.Errorf("--kubeconfig %s: %w", path, err)
+	}
 	if err := checkNamed(path); err != nil {
 		return nil, fmt.Errorf("--kubeconfig %s: %w", path, err)
 	}

@@ -278,3 +278,26 @@ func TestPages(t *testing.T) {
 	_, err = c.Nodes(t.Context())
 	require.ErrorContains(t, err, "GET /api/v1/nodes: more than 160 pages")
 }
+
+// TestKubeconfigBounds: no kubeconfig costs far more memory than its text.
+func TestKubeconfigBounds(t *testing.T) {
+	t.Parallel()
+	certificate := strings.Repeat("QUJD", 1<<18)
+	for name, row := range map[string]struct{ user, want string }{
+		"a long certificate":  {"token: abc, x: " + certificate, ""},
+		"many values":         {"x: [" + strings.Repeat("{},", 60_000) + "]", "more than 50000 values"},
+		"aliases":             {"x: &x [1], y: [*x, *x]", "it has anchors (&) and aliases (*)"},
+		"letters in a string": {`token: "a&b*c"`, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			path := kubeconfig(t, "https://10.0.0.1:6443", "", row.user)
+			_, err := apiserver.New(path, io.Discard)
+			if row.want == "" {
+				require.NoError(t, err)
+				return
+			}
+			require.ErrorContains(t, err, "--kubeconfig "+path+": "+row.want)
+		})
+	}
+}

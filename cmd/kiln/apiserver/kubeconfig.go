@@ -1,6 +1,7 @@
 package apiserver
 
 import (
+	"bytes"
 	"crypto/x509"
 	"encoding/pem"
 	"errors"
@@ -11,6 +12,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -22,8 +24,12 @@ import (
 	"kiln/render/terminal"
 )
 
-// maxFile bounds a kubeconfig.
-const maxFile = 4 << 20
+// What a kubeconfig may have: so many bytes, which are mostly certificates, and so many values. A
+// value that was read needs hundreds of times the memory of its shortest text.
+const (
+	maxFile   = 4 << 20
+	maxValues = 50_000
+)
 
 // requireRegular returns an error if the file is not a regular one of a size that a kubeconfig and
 // what it names may have. clientcmd would wait for a pipe for ever.
@@ -33,6 +39,32 @@ func requireRegular(path string) error {
 		return err
 	case !info.Mode().IsRegular() || info.Size() > maxFile:
 		return fmt.Errorf("%s: want a regular file of at most %d MiB", path, maxFile>>20)
+	}
+	return nil
+}
+
+// An anchor of YAML and an alias: a few of them stand for any amount of memory.
+var (
+	anchor = regexp.MustCompile(`(?m)(^|[\s\[{,:-])&[^\s,\[\]{}]`)
+	alias  = regexp.MustCompile(`(?m)(^|[\s\[{,:-])\*[^\s,\[\]{}]`)
+)
+
+// checkText returns an error if a kubeconfig would need much more memory than its text.
+func checkText(path string) error {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	values := 0
+	for _, between := range []string{",", ":", "\n"} {
+		values += bytes.Count(text, []byte(between))
+	}
+	switch {
+	case values > maxValues:
+		return fmt.Errorf("more than %d values; name a kubeconfig of fewer clusters", maxValues)
+	case anchor.Match(text) && alias.Match(text):
+		return errors.New("it has anchors (&) and aliases (*), which kiln does not read in a " +
+			"kubeconfig; write the values in their place")
 	}
 	return nil
 }

@@ -31,8 +31,8 @@ import (
 // Registries take manifests of up to 4 MiB (distribution-spec 1.1, Pushing Manifests).
 const maxManifest = 4 << 20
 
-// maxObjects bounds the objects of a manifest: decoded, one needs many times the memory of {}. A list
-// for all platforms has some hundred.
+// maxObjects bounds the objects of a manifest: decoded, one needs many times the memory of {}. A
+// list for all platforms has some hundred.
 const maxObjects = 50_000
 
 // manifestTypes are the kinds of manifests that containerd asks for, lists first.
