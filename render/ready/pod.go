@@ -111,7 +111,8 @@ func explain(o *podObject, scheduled, ready condition) (State, string) {
 		return state, said("Pending", said(scheduled.Reason, scheduled.Message))
 	}
 	for i := range status.InitContainerStatuses {
-		if state, why := status.InitContainerStatuses[i].explain("init container", true); why != "" {
+		c := &status.InitContainerStatuses[i]
+		if state, why := c.explain("init container", true); why != "" {
 			return state, why
 		}
 	}

@@ -74,7 +74,8 @@ func TestJudge(t *testing.T) {
 		"no-network": `Deployment kube-system/coredns 0 of 2: waiting
 2 coredns-6f9c-4k2lm : Pending: Unschedulable: 0/2 nodes are available: ` +
 			`2 node(s) had untolerated taint {node.kubernetes.io/not-ready: }. ` +
-			`no new claims to deallocate, preemption: 0/2 nodes are available: 2 Preemption is not helpful for scheduling.`,
+			`no new claims to deallocate, preemption: 0/2 nodes are available: ` +
+			`2 Preemption is not helpful for scheduling.`,
 		"unavailable": `Deployment kube-system/coredns 1 of 2: not ready
 1 coredns-6f9c-x9sz7 cp-1: container coredns: not ready`,
 		"unready-for-a-minute": `Deployment kube-system/coredns 1 of 2: in progress

@@ -93,7 +93,7 @@ func TestSaid(t *testing.T) {
 	require.Less(t, len(r.Nodes[0].Hook), 400)
 }
 
-// TestParseBounds: what is kept of a list has a bound, and a list of other objects is none of Nodes.
+// TestParseBounds: what is kept of a list has a bound, and a list of other objects has no Nodes.
 func TestParseBounds(t *testing.T) {
 	t.Parallel()
 	many := func(n int, format string) string {

@@ -284,8 +284,9 @@ func TestKubeconfigBounds(t *testing.T) {
 	t.Parallel()
 	certificate := strings.Repeat("QUJD", 1<<18)
 	for name, row := range map[string]struct{ user, want string }{
-		"a long certificate":  {"token: abc, x: " + certificate, ""},
-		"many values":         {"x: [" + strings.Repeat("{},", 60_000) + "]", "more than 50000 values"},
+		"a long certificate": {"token: abc, x: " + certificate, ""},
+		"many values": {"x: [" + strings.Repeat("{},", 60_000) + "]",
+			"more than 50000 values"},
 		"aliases":             {"x: &x [1], y: [*x, *x]", "it has anchors (&) and aliases (*)"},
 		"letters in a string": {`token: "a&b*c"`, ""},
 	} {

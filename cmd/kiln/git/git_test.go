@@ -112,10 +112,10 @@ func TestTrackedBounds(t *testing.T) {
 		name := filepath.Join(dir, "many", strings.Repeat("a", 200)+strconv.Itoa(i))
 		require.NoError(t, os.WriteFile(name, nil, 0o600))
 	}
-	for _, args := range [][]string{{"init", "-q"}, {"add", "."}} {
-		out, err := exec.Command("git", append([]string{"-C", dir}, args...)...).CombinedOutput()
-		require.NoError(t, err, string(out))
-	}
+	cmd := exec.Command("sh", "-c", "git init -q && git add .")
+	cmd.Dir = dir
+	out, err := cmd.CombinedOutput()
+	require.NoError(t, err, string(out))
 	require.True(t, isTracked(dir, "many"))
 	require.False(t, isTracked(dir, "others"))
 	var messages head

@@ -329,8 +329,9 @@ func TestWorkloads(t *testing.T) {
 				"5000 pods\n", "(5000 pods, kube-proxy-7xk2p on cp-1)\n"},
 		},
 		"too many workloads": {
-			world: api{daemonSetsPath: answer(200, listed(slices.Repeat([]string{crashing}, 60)...)),
-				proxyPods: answer(200, listed())},
+			world: api{
+				daemonSetsPath: answer(200, listed(slices.Repeat([]string{crashing}, 60)...)),
+				proxyPods:      answer(200, listed())},
 			want: []string{"workloads: 0 of 60 are ready\n",
 				"NOT SEEN 10 workloads more that are not ready\n"},
 		},
