@@ -532,6 +532,7 @@ func TestImports(t *testing.T) {
 			"kiln/manifests",
 			"kiln/pki",
 			"kiln/pki/private",
+			"kiln/render/check/audit",
 			"kiln/render/check/command",
 			"kiln/render/check/confidential",
 			"kiln/render/check/machine",
@@ -543,6 +544,10 @@ func TestImports(t *testing.T) {
 			"kiln/render/secret",
 			"kiln/render/target",
 			"kiln/templates",
+		},
+		"kiln/render/check/audit": {
+			"kiln/pki",
+			"kiln/render/kinds",
 		},
 		"kiln/render/check/command": {
 			"kiln/render/check/machine",

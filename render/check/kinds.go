@@ -8,6 +8,7 @@ import (
 
 	"sigs.k8s.io/yaml"
 
+	"kiln/render/check/audit"
 	"kiln/render/config"
 	"kiln/render/kinds"
 	"kiln/render/node"
@@ -16,8 +17,9 @@ import (
 )
 
 // checkKinds checks the static pods, the API objects and the configuration files of the programs of
-// Kubernetes, as they are after all patches: their fields and values are those of their kinds. The
-// errors are config.Problems, where a line of the user's files is to blame.
+// Kubernetes, as they are after all patches: their fields and values are those of their kinds, and
+// an audit policy hides no request for Secrets. The errors are config.Problems, where a line of the
+// user's files is to blame.
 func (c *inspection) checkKinds() {
 	var problems config.Problems
 	for i := range c.node.Files {
@@ -92,7 +94,7 @@ func (d *document) findings(text []byte) []kinds.Finding {
 	if d.static {
 		return d.checker.StaticPod(text)
 	}
-	return d.checker.Check(text)
+	return append(d.checker.Check(text), audit.Findings(text)...)
 }
 
 // findingsIn returns what is wrong with a document, and looks at each content once.

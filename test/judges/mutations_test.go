@@ -313,7 +313,20 @@ var mutations = map[string]mutation{
 			"rules:\n",
 			"rules:\n- level: None\n  resources:\n  - group: \"\"\n    resources: [pods/exec]\n")},
 	"most of it not audited": {"access: /pods is audited at None",
-		edit("cp-*", settings+"audit.yaml", "\n- level: Metadata\n", "\n")},
+		edit("cp-*", settings+"audit.yaml", "deletecollection\n- level: Metadata\n",
+			"deletecollection\n")},
+	"kubelets' reads of secrets not audited": {
+		"access: get by system:node:a system:nodes system:authenticated of /secrets " +
+			"is audited at None",
+		edit("cp-*", settings+"audit.yaml", "    - secrets\n", "    - endpoints\n")},
+	"websockets into pods not audited": {
+		"access: get by system:serviceaccount:kube-system:a system:serviceaccounts " +
+			"system:serviceaccounts:kube-system system:authenticated of /pods/exec",
+		edit("cp-*", settings+"audit.yaml", "    - pods/exec\n", "")},
+	"what goes through the API server not audited": {
+		"access: get by system:kube-scheduler system:authenticated of /nodes/proxy " +
+			"is audited at None",
+		edit("cp-*", settings+"audit.yaml", "    - '*/proxy'\n", "")},
 	"rights not audited": {"access: clusterrolebindings is audited at Metadata",
 		without("cp-*", settings+"audit.yaml", "group: rbac.authorization.k8s.io")},
 	"unknown audit level": {"configurations",

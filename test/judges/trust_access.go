@@ -2,6 +2,8 @@ package judges
 
 import (
 	"context"
+	"crypto/x509"
+	"encoding/pem"
 	"slices"
 	"strings"
 
@@ -39,6 +41,9 @@ const (
 	theManager    = "system:kube-controller-manager system:authenticated"
 	kubeVIP       = "kube-vip system:authenticated"
 	theScheduler  = "system:kube-scheduler system:authenticated"
+	theAPIServer  = "system:apiserver system:masters system:authenticated"
+	anAddOn       = "system:serviceaccount:kube-system:a system:serviceaccounts " +
+		"system:serviceaccounts:kube-system system:authenticated"
 )
 
 // attributes returns the request as authorizers see it.
@@ -218,23 +223,18 @@ func (t *trust) tokenGroups() (out []string) {
 	return slices.Compact(out)
 }
 
-// audited are requests with the level at which the audit log records them. Bodies with secrets are
-// left out, bodies that decide about rights are recorded, and no request of a person is missing.
-var audited = []struct {
+// auditing is a request, and the level at which the audit log records it.
+type auditing struct {
 	asking
 	want auditapi.Level
-}{
-	{asking{somebody, "get", "/secrets"}, auditapi.LevelMetadata},
-	{asking{somebody, "list", "/secrets"}, auditapi.LevelMetadata},
-	{asking{somebody, "update", "/secrets"}, auditapi.LevelMetadata},
+}
+
+// audited are requests with the level at which the audit log records them. Bodies with secrets are
+// left out, bodies that decide about rights are recorded, and no request of a person is missing.
+var audited = []auditing{
 	{asking{somebody, "patch", "/configmaps"}, auditapi.LevelMetadata},
-	{asking{somebody, "create", "/serviceaccounts/token"}, auditapi.LevelMetadata},
 	{asking{somebody, "create", "authentication.k8s.io/tokenreviews"}, auditapi.LevelMetadata},
-	{asking{theManager, "update", "/secrets"}, auditapi.LevelMetadata},
 	{asking{somebody, "create", "/pods"}, auditapi.LevelMetadata},
-	{asking{somebody, "create", "/pods/exec"}, auditapi.LevelMetadata},
-	{asking{somebody, "create", "/pods/portforward"}, auditapi.LevelMetadata},
-	{asking{somebody, "create", "/services/proxy"}, auditapi.LevelMetadata},
 	{asking{somebody, "delete", "apps/deployments"}, auditapi.LevelMetadata},
 	{asking{anonymous, "get", "/pods"}, auditapi.LevelMetadata},
 	{asking{aNode, "patch", "/nodes/status"}, auditapi.LevelMetadata},
@@ -248,7 +248,54 @@ var audited = []struct {
 	},
 	{asking{somebody, "delete", "networking.k8s.io/networkpolicies"}, auditapi.LevelRequest},
 	{asking{aNode, "get", "/pods"}, auditapi.LevelNone},
+	{asking{aNode, "watch", "/configmaps"}, auditapi.LevelNone},
 	{asking{theScheduler, "update", "coordination.k8s.io/leases"}, auditapi.LevelNone},
+}
+
+// traced are requests that leave a line without a body, whoever makes them: who has stolen the key
+// of a component, or an add-on's token, must not be invisible. Commands in pods are gets where a
+// websocket carries them.
+var traced = map[string][]string{
+	"/secrets": {
+		"get", "list", "watch", "create", "update", "patch", "delete", "deletecollection",
+	},
+	"/serviceaccounts/token": {"create"},
+	"/pods/exec":             {"get", "create"},
+	"/pods/attach":           {"get", "create"},
+	"/pods/portforward":      {"get", "create"},
+	"/pods/proxy":            {"get", "create"},
+	"/services/proxy":        {"get", "create"},
+	"/nodes/proxy":           {"get", "create"},
+}
+
+// askers are all users of the cluster: those of the certificates on its machines, kubelets, service
+// accounts, the API server itself, and people.
+func (t *trust) askers() (out []string) {
+	out = []string{
+		anonymous, somebody, administrator, aPod, kubeProxy, coreDNS, anAddOn, theAPIServer,
+		theManager, theScheduler, kubeVIP, aNode,
+	}
+	for _, m := range t.cluster {
+		if m.Joins() {
+			out = append(out, "system:node:"+m.Name+" system:nodes system:authenticated")
+		}
+		for _, c := range t.credentialsOf(m) {
+			f := m.File(c.cert)
+			if f == nil || c.usage != x509.ExtKeyUsageClientAuth {
+				continue
+			}
+			block, _ := pem.Decode(f.Content)
+			if block == nil {
+				continue
+			}
+			if cert, err := x509.ParseCertificate(block.Bytes); err == nil {
+				groups := append(cert.Subject.Organization, "system:authenticated")
+				out = append(out, cert.Subject.CommonName+" "+strings.Join(groups, " "))
+			}
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
 }
 
 // audit: Kubernetes' own evaluator gives each request its level.
@@ -262,7 +309,15 @@ func (t *trust) audit() {
 		return // configurationsJudge says so
 	}
 	evaluator := policy.NewPolicyRuleEvaluator(rules)
-	for _, a := range audited {
+	all, askers := slices.Clone(audited), t.askers()
+	for what, verbs := range traced {
+		for _, verb := range verbs {
+			for _, who := range askers {
+				all = append(all, auditing{asking{who, verb, what}, auditapi.LevelMetadata})
+			}
+		}
+	}
+	for _, a := range all {
 		if level := evaluator.EvaluatePolicyRule(a.attributes()).Level; level != a.want {
 			t.find("%s: %s by %s of %s is audited at %s, want %s", f.Path, a.verb, a.who,
 				a.what, level, a.want)
