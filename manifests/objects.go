@@ -92,11 +92,11 @@ func tokenSecret(t BootstrapToken) []byte {
 	})
 }
 
-// tokenPolicy returns the patch with the names of the control planes, for the policy that limits
-// what a token can request.
+// tokenPolicy returns the patch with the names of the API servers, those of the control planes among
+// them, for the policy that limits what a token can request.
 func tokenPolicy(p *plan.Plan) *Patch {
 	return policyVariables("objects/tokens.yaml", "bootstrap.kiln.dev",
-		map[string]string{"controlPlanes": celList(controlPlanes(p))})
+		map[string]string{"taken": celList(p.APIServerNames().DNS)})
 }
 
 // routes returns the patches of the objects by which machines learn their routes: who may write

@@ -33,6 +33,25 @@ var nameRefusals = []refusal{
 		m.reissue("apiserver", func(s *pki.Spec) { s.Names.IPs = s.Names.IPs[:1] })
 	}, want: "pods: https://10.96.0.1:443: the API server on cp-1 has no certificate for " +
 		"10.96.0.1"},
+	{name: "a worker's certificate for Services", machine: "worker-1", breaks: func(m *machine) {
+		m.reissue("kubelet-server", func(s *pki.Spec) {
+			s.Names.DNS = append(s.Names.DNS, "*.default.svc")
+		})
+	}, want: "/var/lib/kubelet/pki/kubelet.crt: the kubelet's certificate is for " +
+		"kubernetes.default.svc, which is a name or an address of the API server"},
+	{name: "a worker's client certificate for a control plane", machine: "worker-1",
+		breaks: func(m *machine) {
+			m.reissue("kubelet-client", func(s *pki.Spec) {
+				s.Names.IPs = append(s.Names.IPs, netip.MustParseAddr("10.0.0.12"))
+			})
+		}, want: "/var/lib/kubelet/pki/kubelet-client-current.pem: the kubelet's certificate is " +
+			"for 10.0.0.12, which is"},
+	{name: "a control plane's certificate for the endpoint", breaks: func(m *machine) {
+		m.reissue("kubelet-server", func(s *pki.Spec) {
+			s.Names.DNS = append(s.Names.DNS, "api.ha.example.com")
+		})
+	}, want: "/var/lib/kubelet/pki/kubelet.crt: the kubelet's certificate is for " +
+		"api.ha.example.com, which is"},
 	{name: "no SAN for etcd's client", breaks: func(m *machine) {
 		m.reissue("etcd-server", func(s *pki.Spec) {
 			s.Names.IPs = []netip.Addr{netip.MustParseAddr("10.0.0.11")}

@@ -56,6 +56,8 @@ type facts struct {
 	// servers holds the names in the serving certificates of API servers and etcd members, by the
 	// certificate's base and the machine's name.
 	servers map[string]map[string]*x509.Certificate
+	// apiNames are all names and addresses in the certificates of API servers, sorted.
+	apiNames []string
 	// rolesOf holds the names of the ClusterRoles that are bound to a subject.
 	rolesOf map[rbacv1.Subject][]string
 	// tokens holds the bootstrap tokens that the API objects define, by token ID.
@@ -147,8 +149,13 @@ func (f *facts) readServers() {
 				f.servers[spec.Base] = map[string]*x509.Certificate{}
 			}
 			f.servers[spec.Base][m.Name] = cert
+			if spec.Base == "apiserver" {
+				f.apiNames = append(f.apiNames, slices.Concat(cert.DNSNames, addressStrings(spec))...)
+			}
 		}
 	}
+	slices.Sort(f.apiNames)
+	f.apiNames = slices.Compact(f.apiNames)
 }
 
 // readObject reads what the machines depend on from an API object. It fails if such an object

@@ -7,6 +7,7 @@ import (
 	"encoding/pem"
 	"maps"
 	"net"
+	"net/netip"
 	"slices"
 	"strings"
 
@@ -66,8 +67,30 @@ func (c *inspection) checkKubeletTrust() {
 		return
 	}
 	c.requirePair(cert, key)
+	c.checkKubeletNames(cert.Path)
+	if client := c.kubeconfigs[plan.KubeletConf]; client != nil {
+		c.checkKubeletNames(client.Users[0].User.Cert)
+	}
 	for address := range strings.SplitSeq(k.Flag("node-ip"), ",") {
 		c.requireCertificateFor("kubelet.service: --node-ip", address, cert)
+	}
+}
+
+// checkKubeletNames checks that a certificate of the kubelet is not valid for the API server, whose
+// clients would trust its holder: one CA signs both. A control plane's own name and addresses are in
+// both.
+func (c *inspection) checkKubeletNames(path string) {
+	cert, own := c.certificate(path), c.machine.KubeletNames()
+	if cert == nil {
+		return
+	}
+	for _, name := range c.facts.apiNames {
+		isOwn := c.machine.ControlPlane() && (slices.Contains(own.DNS, name) ||
+			slices.ContainsFunc(own.IPs, func(a netip.Addr) bool { return a.String() == name }))
+		if !isOwn && cert.VerifyHostname(name) == nil {
+			c.fail("%s: the kubelet's certificate is for %s, which is a name or an address of the "+
+				"API server; rename the machine, or take the name out of the certificate", path, name)
+		}
 	}
 }
 

@@ -34,7 +34,9 @@ func (v *checker) certSANs(list []string, at *yamlpath.Location) {
 			if a.Zone() != "" {
 				v.report(here, "%s has a zone, which certificates cannot hold; remove it",
 					quote(san))
+				continue
 			}
+			v.ofWorker(san, here)
 			continue
 		}
 		name := strings.TrimPrefix(san, "*.")
@@ -45,6 +47,23 @@ func (v *checker) certSANs(list []string, at *yamlpath.Location) {
 				"write it like 10.0.0.10 or api.example.com", quote(san))
 		case problem != "":
 			v.report(here, "%s %s", quote(san), problem)
+		default:
+			v.ofWorker(san, here)
+		}
+	}
+}
+
+// ofWorker checks that a name or an address in the API server's certificate is none of a machine
+// without an API server: its kubelet's certificate has that too, of the same CA.
+func (v *checker) ofWorker(san string, at *yamlpath.Location) {
+	a := readAddress(san)
+	for i := range v.c.Spec.Nodes {
+		n := &v.c.Spec.Nodes[i]
+		if n.Role != roleControlPlane &&
+			(strings.EqualFold(n.Name, san) || a.IsValid() && v.hasAddress(i, a)) {
+			v.report(at, "%s is a name or an address of %s (nodes[%d])%s, whose kubelet could "+
+				"answer for the API server; remove it, or take another one for the machine",
+				quote(san), n.Name, i, v.line(v.spec.Key("nodes").Index(i)))
 		}
 	}
 }

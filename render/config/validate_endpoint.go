@@ -62,8 +62,9 @@ func (v *checker) namedEndpoint(at *yamlpath.Location) {
 	}
 }
 
-// ownEndpoint checks an endpoint that is the address of a machine. On a worker something of the
-// user's may forward another port than that of API servers.
+// ownEndpoint checks an endpoint that is the address of a machine. The kubelet of a worker has a
+// certificate for its address, by which it could answer for the API server there, and all machines
+// would obey.
 func (v *checker) ownEndpoint(at *yamlpath.Location) {
 	a, port := v.values.EndpointAddress, v.values.EndpointPort
 	for _, i := range v.controlPlanes {
@@ -85,9 +86,14 @@ func (v *checker) ownEndpoint(at *yamlpath.Location) {
 	}
 	for i := range v.c.Spec.Nodes {
 		n := &v.c.Spec.Nodes[i]
-		if n.Role != roleControlPlane && port == target.APIServerPort && v.hasAddress(i, a) {
+		switch {
+		case n.Role == roleControlPlane || !v.hasAddress(i, a):
+		case port == target.APIServerPort:
 			v.report(at, "%s is the address of %s, which has no API server; write that of a "+
 				"control plane, or of a load balancer in front of them", a, n.Name)
+		default:
+			v.report(at, "%s is the address of %s, whose kubelet could answer for the API "+
+				"server; let the load balancer there listen at an address of its own", a, n.Name)
 		}
 	}
 }

@@ -27,7 +27,7 @@ func (v *checker) nodes() {
 	hardware := map[string]int{}
 	for i := range nodes {
 		n, at := &nodes[i], list.Index(i)
-		v.nodeName(n.Name, at.Key("name"))
+		v.nodeName(n, at.Key("name"))
 		if n.Name != "" {
 			if first, ok := names[strings.ToLower(n.Name)]; ok {
 				v.report(at.Key("name"), "%s is already the name of nodes[%d]%s; "+
@@ -50,8 +50,10 @@ func (v *checker) nodes() {
 	v.interfaces(owners, hardware)
 }
 
-// nodeName checks the name of a machine. It is the name of its host, its Node and its folder.
-func (v *checker) nodeName(name string, at *yamlpath.Location) {
+// nodeName checks the name of a machine. It is the name of its host, its Node and its folder, and
+// stands in the certificate of its kubelet.
+func (v *checker) nodeName(n *Node, at *yamlpath.Location) {
+	name := n.Name
 	_, err := netip.ParseAddr(name)
 	switch {
 	case err == nil || allDigits.MatchString(name):
@@ -59,6 +61,9 @@ func (v *checker) nodeName(name string, at *yamlpath.Location) {
 			"begin with a letter, such as node-%s", quote(name), dashed.Replace(name))
 	case name == "localhost" || strings.HasSuffix(name, ".localhost"):
 		v.report(at, "%s means every machine itself; choose another name", quote(name))
+	case slices.Contains(v.serviceNames(), strings.ToLower(name)):
+		v.report(at, "%s is a name by which pods call the API server, and this machine could "+
+			"answer for it; choose another name", quote(name))
 	case slices.Contains(reservedNames, name):
 		v.report(at, "%s is taken in the output folder; choose another name", quote(name))
 	case len(name) > 63:
@@ -68,6 +73,13 @@ func (v *checker) nodeName(name string, at *yamlpath.Location) {
 			v.report(at, "%s %s", quote(name), problem)
 		}
 	}
+}
+
+// serviceNames returns the names of the Service of the API server, which stand in its certificate.
+func (v *checker) serviceNames() []string {
+	const service = "kubernetes.default.svc"
+	return []string{"kubernetes", "kubernetes.default", service,
+		service + "." + v.c.Spec.Network.DNSDomain}
 }
 
 // dashed puts dashes between the parts of an address.

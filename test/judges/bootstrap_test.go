@@ -67,7 +67,27 @@ func TestBootstrapTokens(t *testing.T) {
 		"a name that begins like it": {
 			joining, kubeletRequest(t, nodes, "system:node:cp-10"), kubelet, "",
 		},
-		"a control plane":       {joining, other, kubelet, control},
+		"a control plane": {joining, other, kubelet, control},
+		"the Service": {
+			joining, kubeletRequest(t, nodes, "system:node:kubernetes.default.svc"), kubelet,
+			control,
+		},
+		"its whole name": {
+			joining, kubeletRequest(t, nodes,
+				"system:node:kubernetes.default.svc.cluster.local"), kubelet, control,
+		},
+		"its short name": {
+			joining, kubeletRequest(t, nodes, "system:node:kubernetes"), kubelet, control,
+		},
+		"a name below it": {
+			joining, kubeletRequest(t, nodes, "system:node:kubernetes.example.com"), kubelet, "",
+		},
+		"every machine": {
+			joining, kubeletRequest(t, nodes, "system:node:localhost"), kubelet, control,
+		},
+		"an address": {
+			joining, kubeletRequest(t, nodes, "system:node:10.0.0.11"), kubelet, control,
+		},
 		"it, for somebody else": {operator, other, kubelet, ""},
 		"another signer": {
 			joining, whole, certificatesv1.KubeAPIServerClientSignerName, signers,
