@@ -49,8 +49,8 @@
 //	name_header         a header that the request needs; empty if none
 //	name_token          where a PUT hands out the token for it; empty if it needs none
 //	name_short          not empty if the name ends at the first dot
-//	node_address        a word for each family of the cluster: -4 or -6, and after commas the
-//	                    arguments of ip address show
+//	node_address        a word for each family of the cluster: the arguments of ip that show the
+//	                    address, such as -4,route,get,192.0.2.1
 //	retire              paths and patterns removed at the end, at each later start, and after
 //	                    credential_end: install.crt, install.key,
 //	                    bootstrap-kubelet.conf, …

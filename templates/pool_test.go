@@ -15,7 +15,8 @@ import (
 	"kiln/test/need"
 )
 
-// ofPool makes the machine one of a pool. Its Node has these addresses.
+// ofPool makes the machine one of a pool. Its Node has these addresses: of a family the one of the
+// default route, or the first that arguments of ip address select, as in -4,dev,eth1.
 func (m *aMachine) ofPool(addresses string) {
 	m.data["node"] = ""
 	m.data["steps"] = "files machine preflight name kubelet node retire"
@@ -23,7 +24,10 @@ func (m *aMachine) ofPool(addresses string) {
 	for _, name := range []string{"name_url", "name_header", "name_token", "name_short"} {
 		m.data[name] = ""
 	}
-	m.data["node_address"] = addresses
+	m.data["node_address"] = strings.NewReplacer(
+		"-4,", "-4,address,show,scope,global,", "-6,", "-6,address,show,scope,global,",
+		"-4", "-4,route,get,192.0.2.1", "-6", "-6,route,get,2001:db8::1",
+	).Replace(addresses)
 	m.data["step_timeout"] = "60"
 	m.check = slices.DeleteFunc(m.check, func(s string) bool {
 		return strings.HasPrefix(s, "hostname|")
@@ -211,6 +215,8 @@ func TestPoolTakesHostName(t *testing.T) {
 		names := map[string]string{
 			"blue-7": "blue-7", "Blue-7.Example.COM": "blue-7.example.com", "7": "", "10.0.0.7": "",
 			"a_b": "", "-a": "", "a-": "", "a.-b": "", "a..b": "",
+			"kubernetes": "", "Kubernetes.default.svc": "", "kubernetes-1": "kubernetes-1",
+			"api.example.com": "", "api-1.example.com": "api-1.example.com",
 			long: long, long + "a": "", "7a": "7a", "$(reboot)": "", "localhosts": "localhosts",
 		}
 		for i, name := range slices.Sorted(mapsKeys(names)) {
@@ -221,6 +227,7 @@ func TestPoolTakesHostName(t *testing.T) {
 			m := newMachine(t, shell, "worker")
 			m.ofPool("-4")
 			m.data["steps"] = "files name"
+			m.data["api"] = "https://api.example.com:6443"
 			m.at("/proc/sys/kernel/hostname", name+"\n")
 			m.document()
 			if want == "" {
@@ -242,6 +249,7 @@ func TestPoolTakesHostName(t *testing.T) {
 			m := newMachine(t, shell, "worker")
 			m.ofPool("-4")
 			m.data["steps"] = "files name"
+			m.data["api"] = "https://api.example.com:6443"
 			m.at("/proc/sys/kernel/hostname", name+"\n")
 			m.document()
 			out := m.wantOverdue("FAULT node-name /proc/sys/kernel/hostname: " +
@@ -279,7 +287,7 @@ func TestPoolTakesHostName(t *testing.T) {
 		}
 		must(t, os.Remove(m.world+"/route-4"))
 		if out, code := m.start("kubelet"); code != 1 ||
-			!strings.Contains(out, "no address for the kubelet: none by ip -4: "+
+			!strings.Contains(out, "no address for the kubelet: none by ip -4 route get 192.0.2.1: "+
 				"RTNETLINK answers: Network is unreachable") {
 			t.Error(code, out)
 		}
@@ -318,11 +326,14 @@ func TestPoolFindsAddress(t *testing.T) {
 				want:  "10.8.0.7",
 				asked: "-o -4 address show scope global dev eth1 to 10.8.0.0/24\n"},
 			{addresses: "-4,to,10.9.0.0/24", world: map[string]string{"global-4": ""},
-				fault: "FAULT node-address -4,to,10.9.0.0/24: none by ip -4,to,10.9.0.0/24: "},
-			{addresses: "-4 -6", fault: "FAULT node-address -4 -6: none by ip -6: " +
+				fault: "FAULT node-address -4,address,show,scope,global,to,10.9.0.0/24: " +
+					"none by ip -4 address show scope global to 10.9.0.0/24: "},
+			{addresses: "-4 -6", fault: "FAULT node-address -4,route,get,192.0.2.1 " +
+				"-6,route,get,2001:db8::1: none by ip -6 route get 2001:db8::1: " +
 				"RTNETLINK answers: Network is unreachable; "},
 			{addresses: "-6,dev,eth0", world: map[string]string{"global-6": tentative},
-				fault: "FAULT node-address -6,dev,eth0: none by ip -6,dev,eth0: 2: eth0 "},
+				fault: "FAULT node-address -6,address,show,scope,global,dev,eth0: " +
+					"none by ip -6 address show scope global dev eth0: 2: eth0 "},
 		} {
 			if !isTurn(t, shell, i) {
 				continue

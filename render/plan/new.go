@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
-	"strings"
 
 	"kiln/render/config"
 	"kiln/render/node"
@@ -127,16 +126,23 @@ func pool(c *config.Cluster, i int) Machine {
 func nodeAddress(pods []netip.Prefix, nic string, networks []netip.Prefix) (out []string) {
 	for _, subnet := range pods {
 		is4 := subnet.Addr().Is4()
-		words := []string{map[bool]string{true: "-4", false: "-6"}[is4]}
+		// These networks are for documentation: nothing is sent there.
+		option, route, selected := "-4", ",route,get,192.0.2.1", ""
+		if !is4 {
+			option, route = "-6", ",route,get,2001:db8::1"
+		}
 		if nic != "" {
-			words = append(words, "dev", nic)
+			selected = ",dev," + nic
 		}
 		for _, p := range networks {
 			if p.Addr().Is4() == is4 {
-				words = append(words, "to", p.String())
+				selected += ",to," + p.String()
 			}
 		}
-		out = append(out, strings.Join(words, ","))
+		if selected != "" {
+			route = ",address,show,scope,global" + selected
+		}
+		out = append(out, option+route)
 	}
 	return out
 }

@@ -83,8 +83,8 @@ type Machine struct {
 	// NameSource is how a pool's machines ask the platform for their names; nil where they have the
 	// host's name.
 	NameSource *target.NameSource
-	// NodeAddress says for each family where a pool's machines have their address: -4 or -6, then
-	// the arguments of "ip address show", with commas between them.
+	// NodeAddress says for each family where a pool's machines have their address: the arguments of
+	// ip that show it, with commas between them.
 	NodeAddress []string
 }
 
