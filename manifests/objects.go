@@ -92,8 +92,8 @@ func tokenSecret(t BootstrapToken) []byte {
 	})
 }
 
-// tokenPolicy returns the patch with the names of the API servers, those of the control planes among
-// them, for the policy that limits what a token can request.
+// tokenPolicy returns the patch with the names of the API servers, and so of the control planes. It
+// is for the policy that limits what a token can request.
 func tokenPolicy(p *plan.Plan) *Patch {
 	return policyVariables("objects/tokens.yaml", "bootstrap.kiln.dev",
 		map[string]string{"taken": celList(p.APIServerNames().DNS)})

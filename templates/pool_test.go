@@ -287,8 +287,8 @@ func TestPoolTakesHostName(t *testing.T) {
 		}
 		must(t, os.Remove(m.world+"/route-4"))
 		if out, code := m.start("kubelet"); code != 1 ||
-			!strings.Contains(out, "no address for the kubelet: none by ip -4 route get 192.0.2.1: "+
-				"RTNETLINK answers: Network is unreachable") {
+			!strings.Contains(out, "no address for the kubelet: none by ip -4 route get "+
+				"192.0.2.1: RTNETLINK answers: Network is unreachable") {
 			t.Error(code, out)
 		}
 	})

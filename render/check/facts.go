@@ -150,7 +150,8 @@ func (f *facts) readServers() {
 			}
 			f.servers[spec.Base][m.Name] = cert
 			if spec.Base == "apiserver" {
-				f.apiNames = append(f.apiNames, slices.Concat(cert.DNSNames, addressStrings(spec))...)
+				f.apiNames = append(f.apiNames, cert.DNSNames...)
+				f.apiNames = append(f.apiNames, addressStrings(spec)...)
 			}
 		}
 	}

@@ -77,8 +77,8 @@ func (c *inspection) checkKubeletTrust() {
 }
 
 // checkKubeletNames checks that a certificate of the kubelet is not valid for the API server, whose
-// clients would trust its holder: one CA signs both. A control plane's own name and addresses are in
-// both.
+// clients would trust its holder: one CA signs both. A control plane's own name and addresses stand
+// in both.
 func (c *inspection) checkKubeletNames(path string) {
 	cert, own := c.certificate(path), c.machine.KubeletNames()
 	if cert == nil {
@@ -88,8 +88,9 @@ func (c *inspection) checkKubeletNames(path string) {
 		isOwn := c.machine.ControlPlane() && (slices.Contains(own.DNS, name) ||
 			slices.ContainsFunc(own.IPs, func(a netip.Addr) bool { return a.String() == name }))
 		if !isOwn && cert.VerifyHostname(name) == nil {
-			c.fail("%s: the kubelet's certificate is for %s, which is a name or an address of the "+
-				"API server; rename the machine, or take the name out of the certificate", path, name)
+			c.fail("%s: the kubelet's certificate is for %s, which is a name or an address of "+
+				"the API server; rename the machine, or take the name out of the certificate",
+				path, name)
 		}
 	}
 }
