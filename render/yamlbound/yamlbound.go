@@ -1,0 +1,205 @@
+// Package yamlbound is the door for YAML and JSON that others wrote: it refuses what would cost
+// long or large work in any parser behind it. Few bytes can stand for much work: an alias repeats a
+// value, brackets lie in each other, a number has a large exponent. The package counts what a text
+// would become, and expands nothing.
+//
+// It leaves to others what a text means, and whether it is YAML at all: it finds no fault in what
+// its parser cannot read, because those who read it next say why.
+package yamlbound
+
+import (
+	"bytes"
+	"fmt"
+	"regexp"
+	"strconv"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// Use is what a text is read for. It decides how much the text may have.
+type Use struct {
+	Documents int
+	Values    int // of one document, keys not counted and aliases expanded
+	Keys      int // of one map; 0 is any number
+	Elements  int // maps in one list; 0 is any number
+	Added     int // bytes that aliases add to a document
+	Levels    int // of values in each other
+}
+
+// The uses. The figures are several times what real texts have: the largest definitions of custom
+// resources in use (Argo CD's ApplicationSet, KServe's InferenceService, Prometheus) have about
+// 1 MiB, some 20,000 lines with a value and 60 levels. etcd takes no object above 1.5 MiB.
+var (
+	// Object is a stream of objects that a machine or the API server receives as they are. All
+	// add-ons may have 1000 objects together; empty documents come from charts of Helm. kustomize
+	// sorts them, and looks for each key in the whole map.
+	Object = Use{
+		Documents: 10_000, Values: 50_000, Keys: 2000, Added: 1 << 20, Levels: maxLevels,
+	}
+	// Resource is what kustomize patches. It looks for each map of a list in the whole list.
+	Resource = Use{
+		Documents: 10_000, Values: 50_000, Keys: 2000, Elements: 1000, Added: 1 << 20,
+		Levels: maxLevels,
+	}
+	// Patch is a patch or a kustomization. A patch is applied to the objects of each machine. A
+	// pod with some hundred variables is large.
+	Patch = Use{
+		Documents: 1000, Values: 10_000, Keys: 500, Elements: 500, Added: 64 << 10,
+		Levels: maxLevels,
+	}
+	// Butane is a Butane config. A machine has some hundred files and units.
+	Butane = Use{
+		Documents: 1000, Values: 10_000, Keys: 500, Added: 64 << 10, Levels: maxLevels,
+	}
+	// Compared is a content that kiln diff compares value by value. The comparison bounds the paths
+	// of values that lie deep.
+	Compared = Use{Documents: 10_000, Values: 50_000, Added: 1 << 20, Levels: parserLevels}
+	// Bundle is a bundle or its public half. Ten thousand machines with a token each have some
+	// 50,000 values.
+	Bundle = Use{Documents: 2, Values: 200_000, Levels: maxLevels}
+)
+
+const (
+	maxBytes  = 16 << 20 // an add-on may have 10 MiB, and its objects may be written longer
+	maxLevels = 200      // YAML is indented: its size grows with the square of the depth
+
+	parserLevels = 10_000 // the parser's own bound
+
+	// maxMarks is how many characters of a document may begin a value. The parser takes some 200
+	// bytes for each value. A string may have such characters too, so this is more than Values.
+	maxMarks = 600_000
+)
+
+// Excess is the first place where a text has too much.
+type Excess struct {
+	Line, Column int // 1-based
+	Message      string
+}
+
+// Error returns the place and the message, so that the name of a file and a colon fit before it.
+func (e *Excess) Error() string { return fmt.Sprintf("%d:%d: %s", e.Line, e.Column, e.Message) }
+
+// Check returns what Find returns, as an error.
+func (u Use) Check(stream []byte) error {
+	if e := u.Find(stream); e != nil {
+		return e
+	}
+	return nil
+}
+
+// Find returns the first excess of a stream of documents, nil if it has none.
+func (u Use) Find(stream []byte) *Excess {
+	if len(stream) > maxBytes {
+		return &Excess{1, 1, fmt.Sprintf("%d bytes are more than can be read; at most %d MiB; "+
+			"divide the file", len(stream), maxBytes>>20)}
+	}
+	line, documents := 0, 0
+	for part := range parts(stream) {
+		if documents++; documents > u.Documents {
+			return &Excess{line + 1, 1, fmt.Sprintf("more than %d documents; "+
+				"remove the empty ones, or divide the file", u.Documents)}
+		}
+		if e := u.part(part); e != nil {
+			e.Line += line
+			return e
+		}
+		line += bytes.Count(part, []byte("\n"))
+	}
+	return nil
+}
+
+// parts yields the parts of a stream that begin with a line of ---, as most readers divide it. What
+// stands behind a part that is not YAML may be read too.
+func parts(stream []byte) func(yield func([]byte) bool) {
+	return func(yield func([]byte) bool) {
+		for len(stream) > 0 {
+			end := bytes.Index(stream, []byte("\n---")) + 1
+			if end == 0 {
+				end = len(stream)
+			}
+			if !yield(stream[:end]) {
+				return
+			}
+			stream = stream[end:]
+		}
+	}
+}
+
+// part checks one part of a stream.
+func (u Use) part(text []byte) *Excess {
+	if n := countMarks(text); n > maxMarks {
+		return &Excess{1, 1, fmt.Sprintf("the document has about %d lines and elements of lists; "+
+			"at most %d are read; divide it", n, maxMarks)}
+	}
+	if isSmall(text) {
+		return nil
+	}
+	decoder := yaml.NewDecoder(bytes.NewReader(text))
+	for {
+		var root yaml.Node
+		if err := decoder.Decode(&root); err != nil {
+			return u.tooDeep(err)
+		}
+		c := &count{use: u, sizes: map[*yaml.Node]size{}}
+		for _, value := range root.Content {
+			if c.node(value); c.excess != nil {
+				return c.excess
+			}
+		}
+	}
+}
+
+// countMarks returns at least the number of values of a document, save for those that lie in each
+// other in one line.
+func countMarks(text []byte) (n int) {
+	for _, c := range text {
+		switch c {
+		case '\n', ',', '[', '{':
+			n++
+		}
+	}
+	return n
+}
+
+// A text below these figures needs no parser to be within the bounds of every use. Nearly every
+// file of a machine is.
+const (
+	smallBytes = 10_000 // fewer bytes than a number may have digits
+	smallMarks = 400    // fewer than a map may have keys
+	smallDepth = 60     // brackets, and characters before a value: each of these may be a level
+)
+
+// tiny matches a number with an exponent that makes it tiny.
+var tiny = regexp.MustCompile(`[eE]-[0-9]{3}`)
+
+// isSmall reports whether a text is so small and plain that it has no excess.
+func isSmall(text []byte) bool {
+	if len(text) > smallBytes || countMarks(text) > smallMarks || bytes.IndexByte(text, '*') >= 0 ||
+		bytes.Count(text, []byte("["))+bytes.Count(text, []byte("{")) > smallDepth {
+		return false
+	}
+	for line := range bytes.Lines(text) {
+		if len(line)-len(bytes.TrimLeft(line, " \t-?:")) > smallDepth {
+			return false
+		}
+	}
+	return !tiny.Match(text)
+}
+
+// deepLine matches what the parser says of a document with more than 10,000 levels.
+var deepLine = regexp.MustCompile(`(?:line (\d+): )?exceeded max depth`)
+
+// tooDeep returns the excess that an error of the parser is, nil if it is another one.
+func (u Use) tooDeep(err error) *Excess {
+	m := deepLine.FindStringSubmatch(err.Error())
+	if m == nil {
+		return nil
+	}
+	line, _ := strconv.Atoi(m[1]) // none in the first line
+	return &Excess{max(line, 1), 1, u.levelsMessage()}
+}
+
+func (u Use) levelsMessage() string {
+	return fmt.Sprintf("more than %d levels lie in each other here; no object of Kubernetes needs "+
+		"that many", u.Levels)
+}
