@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/resid"
 	"sigs.k8s.io/yaml"
 
+	"kiln/render/yamlbound"
 	"kiln/render/yamlfault"
 )
 
@@ -66,7 +67,7 @@ func (o *object) id() resid.ResId {
 func New(name, text string, target *Target) (*Patch, error) {
 	p := &Patch{Name: name, Text: text, merge: text}
 	var whole any
-	if err := CheckBounds([]byte(text)); err != nil {
+	if err := yamlbound.Patch.Check([]byte(text)); err != nil {
 		return nil, fmt.Errorf("%s:%w", name, err)
 	}
 	docs := strings.Split("\n"+text, "\n---")
@@ -146,11 +147,19 @@ func New(name, text string, target *Target) (*Patch, error) {
 }
 
 // Matches reports whether p selects any object of a stream, by kustomize's own rules.
-func (p *Patch) Matches(stream []byte) bool {
+func (p *Patch) Matches(stream []byte) bool { return p.count(stream) > 0 }
+
+// count returns how many objects of a stream p selects.
+func (p *Patch) count(stream []byte) (n int) {
 	objects := objectsIn(stream)
 	engine.Lock()
 	defer engine.Unlock()
-	return slices.ContainsFunc(objects, p.matches)
+	for _, o := range objects {
+		if p.matches(o) {
+			n++
+		}
+	}
+	return n
 }
 
 // objectsIn returns the objects of a stream, without what cannot be read.
@@ -195,21 +204,26 @@ var engine sync.Mutex
 // Secret, it is a *Failure, which names the operation.
 func Apply(stream []byte, patches ...*Patch) (out []byte, err error) {
 	operations := slices.ContainsFunc(patches, func(p *Patch) bool { return p.list })
-	switch {
-	case operations && len(patches) > 1:
+	if operations && len(patches) > 1 {
 		// Operations are compared with the objects that the patches before them leave.
 		out = stream
 		for _, p := range patches {
 			if out, err = Apply(out, p); err != nil {
 				return nil, err
 			}
-			if len(out)-len(stream) > maxAdded {
+			if len(out)-len(stream) > MaxAdded {
 				return nil, fmt.Errorf("apply patch %s: the patches add more than %d MiB; no file "+
-					"of a machine may be so large", p.Name, maxAdded>>20)
+					"of a machine may be so large", p.Name, MaxAdded>>20)
 			}
 		}
 		return out, nil
-	case operations:
+	}
+	for _, p := range patches {
+		if err := p.checkSize(stream); err != nil {
+			return nil, err
+		}
+	}
+	if operations {
 		if f := patches[0].failure(stream); f != nil {
 			return nil, f
 		}

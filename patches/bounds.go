@@ -2,26 +2,15 @@ package patches
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
-	"io"
 	"slices"
 
-	"go.yaml.in/yaml/v3"
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	"sigs.k8s.io/kustomize/api/types"
 
-	"kiln/render/quantity"
-	"kiln/render/yamlfault"
+	"kiln/render/yamlbound"
+	"kiln/render/yamlpath"
 )
-
-// maxCopied is how many bytes all "copy" operations of one JSON6902 patch may add. Each of them may
-// double the object.
-const maxCopied = 4 << 20
-
-// maxAdded is how many bytes several patches may add. Each is applied to what the ones before have
-// made.
-const maxAdded = 1 << 20
 
 // MaxObjects is how many objects all add-ons may have together. kustomize compares each object with
 // each, and the first boot applies them one by one. A document with more of them would be too large
@@ -63,85 +52,70 @@ func (r *reader) size(dir string) int {
 	return n
 }
 
-// maxDepth is how deep the values of a document may lie in each other. The most deeply nested
-// definitions of custom resources in use have some 60 levels. YAML is written with an indentation,
-// so that its size grows with the square of the depth: 3,000 levels of 50 bytes are 50 MB, and etcd
-// takes 1.5 MiB.
-const maxDepth = 200
+func init() { jsonpatch.AccumulatedCopySizeLimit = MaxAdded }
 
-// CheckBounds fails at the first value of a stream that takes too long to read, with its line and
-// column: values that lie too deep in each other, and a tiny number. It finds nothing in what is
-// not YAML.
-func CheckBounds(stream []byte) error {
-	decoder := yaml.NewDecoder(bytes.NewReader(stream))
-	for {
-		var root yaml.Node
-		if decoder.Decode(&root) != nil {
-			return nil
-		}
-		deep := &depths{of: map[*yaml.Node]int{}}
-		levels := deep.measure(&root)
-		if n := deep.endless; n != nil {
-			return fmt.Errorf("%d:%d: a number with so many digits, or so small an exponent, is "+
-				"none that Kubernetes can read; write a quantity like 500m", n.Line, n.Column)
-		}
-		if levels > maxDepth {
-			return fmt.Errorf("%d:%d: more than %d levels lie in each other here; "+
-				"no object of Kubernetes needs that many", deep.at.Line, deep.at.Column, maxDepth)
+// long is the size of a stream that may have a list with more maps than kustomize can compare.
+const long = 8 << 10
+
+// checkSize fails if it takes kustomize too long to apply p to the objects of a stream: it looks
+// for each map of a list in the whole list, and a patch may be put into each object.
+func (p *Patch) checkSize(stream []byte) error {
+	if len(stream) > long {
+		if err := yamlbound.Resource.Check(stream); err != nil {
+			return fmt.Errorf("apply patch %s to a stream of objects: %w", p.Name, err)
 		}
 	}
-}
-
-// depths measures how deep the values of a document lie in each other.
-type depths struct {
-	of      map[*yaml.Node]int // of the nodes that were measured
-	at      *yaml.Node         // the first that has too many levels below it
-	endless *yaml.Node         // the last number that takes too long to read
-}
-
-// measure returns how many levels a node has. An alias counts as what it names, once: a circle is
-// another mistake, and ends here.
-func (d *depths) measure(n *yaml.Node) int {
-	if n.Kind == yaml.AliasNode {
-		n = n.Alias
-	}
-	if known, ok := d.of[n]; ok {
-		return known
-	}
-	d.of[n] = 0
-	if n.Kind == yaml.ScalarNode && quantity.IsEndless(n.Value) {
-		d.endless = n
-	}
-	most := 0
-	for _, below := range n.Content {
-		most = max(most, d.measure(below))
-	}
-	d.of[n] = most + 1
-	if most+1 > maxDepth && d.at == nil {
-		d.at = n
-	}
-	return most + 1
-}
-
-func init() { jsonpatch.AccumulatedCopySizeLimit = maxCopied }
-
-// checkAliases fails if the aliases in a YAML file lead in a circle, or expand to far more than the
-// file: kustomize follows them without a limit. It fails on YAML that cannot be parsed too.
-func checkAliases(text []byte) error {
-	if !bytes.ContainsRune(text, '*') {
+	if (1+bytes.Count(stream, []byte("\n---")))*len(p.Text) <= MaxAdded {
 		return nil
 	}
-	decoder := yaml.NewDecoder(bytes.NewReader(text))
-	for {
-		var whole any
-		err := decoder.Decode(&whole)
-		var mistyped *yaml.TypeError
-		switch {
-		case errors.Is(err, io.EOF):
-			return nil
-		case errors.As(err, &mistyped):
-		case err != nil:
-			return fmt.Errorf("not YAML: %s", yamlfault.Message(err))
-		}
+	if n := p.count(stream); n > 1 && n*len(p.Text) > MaxAdded {
+		return fmt.Errorf("apply patch %s: it has %d bytes and changes %d objects; together at "+
+			"most 1 MiB (%d) may be added to them; name fewer objects in its target",
+			p.Name, len(p.Text), n, MaxAdded)
 	}
+	return nil
+}
+
+// maxKeys is how many keys a generator may be given. kustomize looks for each key among all others.
+const maxKeys = 5000
+
+// checkKeys notes a generator with too many keys.
+func (p place) checkKeys(field string, g *types.GeneratorArgs) {
+	n := len(g.LiteralSources) + len(g.FileSources)
+	for _, name := range append(slices.Clone(g.EnvSources), g.EnvSource) {
+		n += bytes.Count(p.files[p.inside(name)], []byte("\n"))
+	}
+	if n > maxKeys {
+		p.problem(p.name, field, "has %d keys; kustomize compares each of them with each; at most "+
+			"%d; put long data into a file and name it under files", n, maxKeys)
+	}
+}
+
+// bounded reports whether a file can be read in time. If not, it notes why, and nothing of the file
+// is read any more.
+func (r *reader) bounded(name string, use yamlbound.Use) bool {
+	err := use.Check(r.files[name])
+	if err != nil {
+		r.found = append(r.found, fmt.Errorf("%s:%w", name, err))
+		r.files[name] = []byte{}
+	}
+	return err == nil
+}
+
+// boundedText reports whether a patch in a field of a kustomization can be read in time. If not, it
+// notes why.
+func (p place) boundedText(text, field string) bool {
+	e := yamlbound.Patch.Find([]byte(text))
+	if e != nil {
+		p.problem(p.name, field, "line %d, column %d of it: %s", e.Line, e.Column, e.Message)
+	}
+	return e == nil
+}
+
+// documents returns the documents of a file. They are read once: each field may have a problem.
+func (r *reader) documents(name string) []yamlpath.Document {
+	if r.docs[name] == nil {
+		r.docs[name] = yamlpath.Documents(r.files[name])
+	}
+	return r.docs[name]
 }

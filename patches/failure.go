@@ -5,11 +5,9 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
-	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	sigsyaml "sigs.k8s.io/yaml"
 )
 
@@ -22,14 +20,6 @@ type Failure struct {
 // Error returns the message.
 func (f *Failure) Error() string { return f.Message }
 
-// operation is one operation of JSON6902.
-type operation struct {
-	Op    string `json:"op"`
-	Path  string `json:"path"`
-	From  string `json:"from"`
-	Value any    `json:"value"`
-}
-
 // failure returns the first operation of p that cannot be applied to an object of the stream, and
 // what the object has instead. It returns nil if p is a strategic merge, or if none is found.
 func (p *Patch) failure(stream []byte) *Failure {
@@ -38,49 +28,38 @@ func (p *Patch) failure(stream []byte) *Failure {
 	if err != nil || json.Unmarshal(text, &raw) != nil {
 		return nil
 	}
+	ops := make([]operation, len(raw))
+	for i, one := range raw {
+		var given struct{ Value json.RawMessage }
+		op := &ops[i]
+		if json.Unmarshal(one, op) != nil || json.Unmarshal(one, &given) != nil ||
+			given.Value == nil && (op.Op == "add" || op.Op == "replace") {
+			return p.failed(i, "operation %d is not an operation of JSON6902, "+
+				"or has no value", i+1)
+		}
+	}
+	copied := 0
 	for _, doc := range strings.Split("\n"+string(stream), "\n---") {
 		var o object
 		if sigsyaml.Unmarshal([]byte(doc), &o) != nil || o.Kind == "" || !p.matchesOne(o) {
 			continue
 		}
-		value, err := sigsyaml.YAMLToJSON([]byte(doc))
-		if err != nil {
+		t := tree{copied: copied}
+		if sigsyaml.Unmarshal([]byte(doc), &t.root) != nil {
 			continue
 		}
-		for i, one := range raw {
-			var op operation
-			if json.Unmarshal(one, &op) != nil {
-				return p.failed(i, "operation %d is not an operation of JSON6902", i+1)
-			}
+		for i, op := range ops {
 			if why := op.exposes(); o.Kind == secretKind && why != "" {
 				return p.failed(i, "%s %s: %s", op.Op, op.Path, why)
 			}
-			// The library replaces a key that is not there, which RFC 6902 forbids (4.3).
-			why := missing(value, op)
-			if why == "" {
-				if value, err = applyOne(value, one); err == nil {
-					continue
-				}
-				why = err.Error()
+			if why := t.apply(op); why != "" {
+				return p.failed(i, "%s %s does not fit %s %s: %s", op.Op, op.Path, o.Kind,
+					o.Metadata.Name, why)
 			}
-			return p.failed(i, "%s %s does not fit %s %s: %s", op.Op, op.Path, o.Kind,
-				o.Metadata.Name, why)
 		}
+		copied = t.copied
 	}
 	return nil
-}
-
-// applyOne applies one operation.
-func applyOne(doc []byte, one json.RawMessage) ([]byte, error) {
-	whole, err := json.Marshal([]json.RawMessage{one})
-	if err != nil {
-		return nil, err
-	}
-	patch, err := jsonpatch.DecodePatch(whole)
-	if err != nil {
-		return nil, err
-	}
-	return patch.Apply(doc)
 }
 
 // matchesOne is matches for a caller that does not hold engine.
@@ -102,67 +81,6 @@ func (p *Patch) failed(i int, format string, args ...any) *Failure {
 	return f
 }
 
-// missing returns which part of an operation's path an object does not have, and what it has there;
-// "" if it has all.
-func missing(doc []byte, op operation) string {
-	pointer := op.Path
-	if op.Op == "move" || op.Op == "copy" {
-		pointer = op.From
-	}
-	var value any
-	if json.Unmarshal(doc, &value) != nil {
-		return ""
-	}
-	steps := strings.Split(strings.TrimPrefix(pointer, "/"), "/")
-	if op.Op == "add" || op.Op == "test" {
-		steps = steps[:len(steps)-1] // the last step may be absent
-	}
-	if pointer == "" || !strings.HasPrefix(pointer, "/") {
-		return ""
-	}
-	at := ""
-	for _, step := range steps {
-		key := strings.NewReplacer("~1", "/", "~0", "~").Replace(step)
-		var next any
-		there := ""
-		switch v := value.(type) {
-		case map[string]any:
-			found, ok := v[key]
-			if ok {
-				next = found
-				break
-			}
-			var keys []string
-			for k := range v {
-				keys = append(keys, k)
-			}
-			slices.Sort(keys)
-			there = "there are " + strings.Join(keys, ", ")
-			if len(keys) == 0 {
-				there = "it is empty"
-			}
-		case []any:
-			n, err := strconv.Atoi(key)
-			if err == nil && n >= 0 && n < len(v) {
-				next = v[n]
-				break
-			}
-			there = fmt.Sprintf("the list has %d elements, from 0 on", len(v))
-		default:
-			there = "it is a single value"
-		}
-		if there != "" {
-			where := at
-			if where == "" {
-				where = "/"
-			}
-			return fmt.Sprintf("%s has no %q; %s", where, key, there)
-		}
-		value, at = next, at+"/"+step
-	}
-	return ""
-}
-
 // misses reports whether p would select an object in another namespace.
 func (p *Patch) misses(o object) bool {
 	if p.selector != nil {
@@ -174,9 +92,6 @@ func (p *Patch) misses(o object) bool {
 			n.Metadata.Namespace != o.Metadata.Namespace && o.Metadata.Namespace != ""
 	})
 }
-
-// maxOffered is how many objects Offer lists.
-const maxOffered = 20
 
 // Offer says which objects of these streams a patch without a match could mean: those of the kind
 // that it names or, if there are none, the kinds that there are.
@@ -198,11 +113,7 @@ func (p *Patch) Offer(streams [][]byte) string {
 		}
 		names := kinds[kind]
 		slices.Sort(names)
-		names = slices.Compact(names)
-		if more := len(names) - maxOffered; more > 0 {
-			names = append(names[:maxOffered], fmt.Sprintf("and %d more", more))
-		}
-		return fmt.Sprintf("of kind %s there are %s", kind, strings.Join(names, ", "))
+		return fmt.Sprintf("of kind %s there are %s", kind, offered(slices.Compact(names)))
 	}
-	return "there are the kinds " + strings.Join(all, ", ")
+	return "there are the kinds " + offered(all)
 }

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/kustomize/api/types"
 	"sigs.k8s.io/yaml"
 
+	"kiln/render/yamlbound"
 	"kiln/render/yamlfault"
 	"kiln/render/yamlpath"
 )
@@ -144,6 +145,7 @@ type reader struct {
 	reached map[string][]byte // those that kustomize may see
 	read    map[string]bool   // folders
 	found   []error
+	docs    map[string][]yamlpath.Document
 
 	withhold   func(value string) bool // as in Build
 	parts      map[string]parts        // of the folders that were read
@@ -165,6 +167,7 @@ type generator struct{ file, field, name string }
 // among files, would run a program, or lets a value of a Secret leave it.
 func read(root string, files map[string][]byte, withhold func(string) bool) *reader {
 	r := &reader{
+		docs:  map[string][]yamlpath.Document{},
 		files: map[string][]byte{}, reached: map[string][]byte{}, read: map[string]bool{},
 		withhold: withhold, parts: map[string]parts{}, secretSources: map[string]bool{},
 	}
@@ -212,6 +215,9 @@ func (r *reader) folder(dir string) {
 			len(names))
 		return
 	}
+	if !r.bounded(names[0], yamlbound.Patch) {
+		return
+	}
 	// kustomize's own decoder: its keys may be written in any case.
 	var k types.Kustomization
 	if err := k.Unmarshal(r.files[names[0]]); err != nil {
@@ -236,7 +242,7 @@ func (r *reader) reach(name string) bool {
 // problem notes a problem in a file of the add-on, at a field of it; "" is the file as a whole.
 func (r *reader) problem(name, field, format string, args ...any) {
 	at := name
-	if docs := yamlpath.Documents(r.files[name]); field != "" && len(docs) > 0 {
+	if docs := r.documents(name); field != "" && len(docs) > 0 {
 		line, column, _ := docs[0].Position(docs[0].Nearest(field))
 		at = fmt.Sprintf("%s:%d:%d", name, line, column)
 	}
@@ -303,7 +309,7 @@ func (p place) followField(value, field string, kind use) {
 			target = after
 		}
 	}
-	if kind == patchText && inline(target) {
+	if kind == patchText && (!p.boundedText(target, field) || inline(target)) {
 		return
 	}
 	if problem := p.follow(target, kind); problem != "" {
@@ -331,10 +337,8 @@ func (p place) follow(value string, kind use) string {
 			"and kustomize reads no file from there; " +
 			"move the file, or name a folder with a kustomization of its own"
 	case kind != folder && p.reach(name):
-		if err := checkAliases(p.files[name]); kind != keyedFile && err != nil {
-			p.problem(name, "", "%s", err)
-		} else if err := CheckBounds(p.files[name]); kind != keyedFile && err != nil {
-			p.found = append(p.found, fmt.Errorf("%s:%w", name, err))
+		if kind != keyedFile {
+			p.bounded(name, yamlbound.Resource)
 		}
 		return ""
 	case (kind == folder || kind == either) && p.isFolder(name):

@@ -71,9 +71,12 @@ func (p place) checkSecrets(k *types.Kustomization) {
 		}
 	}
 	for i := range k.SecretGenerator {
+		p.checkKeys(fmt.Sprintf("secretGenerator[%d]", i), &k.SecretGenerator[i].GeneratorArgs)
 		p.noteGenerator(fmt.Sprintf("secretGenerator[%d]", i), &k.SecretGenerator[i])
 	}
 	for i := range k.ConfigMapGenerator {
+		p.checkKeys(fmt.Sprintf("configMapGenerator[%d]", i),
+			&k.ConfigMapGenerator[i].GeneratorArgs)
 		p.noteSources(fmt.Sprintf("configMapGenerator[%d]", i), &k.ConfigMapGenerator[i])
 	}
 	for i := range k.Patches {
@@ -166,6 +169,8 @@ func (p place) checkPatch(field string, patch *types.Patch) {
 	if patch.Path != "" {
 		name, at = p.inside(patch.Path), ""
 		text = p.files[name]
+	} else if !p.boundedText(patch.Patch, field+".patch") {
+		return
 	}
 	if patch.Options != nil && patch.Options.AllowKindChange &&
 		(p.targetsSecret(patch.Target) || patch.Target == nil && Mentions(text).any()) {

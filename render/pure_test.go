@@ -399,7 +399,7 @@ func TestImports(t *testing.T) {
 			"kiln/render/yamlfault",
 		},
 		"kiln/patches": {
-			"kiln/render/quantity",
+			"kiln/render/yamlbound",
 			"kiln/render/yamlfault",
 			"kiln/render/yamlpath",
 		},
@@ -414,6 +414,7 @@ func TestImports(t *testing.T) {
 			"kiln/render/plan",
 			"kiln/render/suggest",
 			"kiln/render/terminal",
+			"kiln/render/yamlbound",
 		},
 		"kiln/pki/authority": nil,
 		"kiln/pki/external": {
@@ -431,6 +432,7 @@ func TestImports(t *testing.T) {
 			"kiln/pki/origin",
 			"kiln/pki/private",
 			"kiln/render/terminal",
+			"kiln/render/yamlbound",
 		},
 		"kiln/pki/origin":  nil,
 		"kiln/pki/private": nil,
@@ -487,6 +489,7 @@ func TestImports(t *testing.T) {
 			"kiln/render/credential",
 			"kiln/render/joined",
 			"kiln/render/kinds",
+			"kiln/render/yamlbound",
 			"kiln/render/yamlfault",
 			"kiln/render/yamlpath",
 		},
@@ -526,6 +529,7 @@ func TestImports(t *testing.T) {
 		"kiln/render/change/field": {
 			"kiln/render/layout",
 			"kiln/render/textdiff",
+			"kiln/render/yamlbound",
 		},
 		// It must not import what it judges.
 		"kiln/render/check": {
@@ -591,6 +595,7 @@ func TestImports(t *testing.T) {
 			"kiln/render/quantity",
 			"kiln/render/suggest",
 			"kiln/render/target",
+			"kiln/render/yamlbound",
 			"kiln/render/yamlfault",
 			"kiln/render/yamlpath",
 		},
@@ -625,6 +630,7 @@ func TestImports(t *testing.T) {
 			"kiln/render/plan",
 			"kiln/render/plural",
 			"kiln/render/terminal",
+			"kiln/render/yamlbound",
 		},
 		"kiln/render/expiry": {
 			"kiln/render/change",
@@ -765,6 +771,7 @@ func TestImports(t *testing.T) {
 			"kiln/render/suggest",
 			"kiln/render/terminal",
 			"kiln/render/textdiff",
+			"kiln/render/yamlbound",
 			"kiln/render/yamlfault",
 			"kiln/templates",
 		},
@@ -808,6 +815,7 @@ func TestImports(t *testing.T) {
 			"kiln/render/layout",
 			"kiln/render/node",
 			"kiln/render/plan",
+			"kiln/render/yamlbound",
 			"kiln/templates",
 		},
 		"kiln/render/shell": nil,
@@ -838,6 +846,9 @@ func TestImports(t *testing.T) {
 			"kiln/render/plan",
 			"kiln/render/shell",
 			"kiln/render/terminal",
+		},
+		"kiln/render/yamlbound": {
+			"kiln/render/quantity",
 		},
 		"kiln/render/yamlfault": nil,
 		"kiln/render/yamlpath": {

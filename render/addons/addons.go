@@ -10,6 +10,7 @@ import (
 	"kiln/render/config"
 	"kiln/render/credential"
 	"kiln/render/joined"
+	"kiln/render/yamlbound"
 	"kiln/render/yamlfault"
 	"kiln/render/yamlpath"
 )
@@ -21,6 +22,7 @@ type Addon struct {
 
 	field, path string
 	folder      bool
+	docs        []yamlpath.Document // of Stream, after the first problem
 }
 
 // Read reads the add-on at a path, which a field of the configuration names. A file is taken
@@ -45,7 +47,7 @@ func read(c *config.Cluster, field, path string) (*Addon, error) {
 		}
 		a.folder = true
 	}
-	if err := patches.CheckBounds(a.Stream); err != nil {
+	if err := yamlbound.Object.Check(a.Stream); err != nil {
 		return nil, fmt.Errorf("%s:%w", path, err)
 	}
 	var err error
@@ -76,8 +78,14 @@ func (a *Addon) problem(
 	c *config.Cluster, i int, path, format string, args ...any,
 ) config.Problem {
 	p := c.Problemf(a.field, format, args...)
-	docs := yamlpath.Documents(a.Stream)
-	if a.folder || len(docs) != len(a.Objects) {
+	if a.folder {
+		return p
+	}
+	if a.docs == nil { // once: each object may have problems
+		a.docs = yamlpath.Documents(a.Stream)
+	}
+	docs := a.docs
+	if len(docs) != len(a.Objects) {
 		return p
 	}
 	p.File = a.path

@@ -10,6 +10,7 @@ import (
 	"kiln/manifests"
 	"kiln/patches"
 	"kiln/render/config"
+	"kiln/render/yamlbound"
 )
 
 // SecretFiles returns the paths of the add-ons' files in which a Secret has values, relative to the
@@ -35,6 +36,9 @@ func SecretFiles(c *config.Cluster) (names []string) {
 
 // hasValues reports whether a stream has a Secret with values.
 func hasValues(stream []byte) bool {
+	if yamlbound.Object.Check(stream) != nil {
+		return false
+	}
 	return slices.ContainsFunc(manifests.Split(stream), func(doc []byte) bool {
 		var o struct {
 			Kind             string

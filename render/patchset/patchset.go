@@ -39,6 +39,10 @@ type Patch struct {
 func Read(c *config.Cluster) (s *Set, problems config.Problems) {
 	s = &Set{config: c}
 	layer := func(path string, entries []config.Patch) (out []*Patch) {
+		if problem := tooMany(c, entries); problem != "" {
+			problems = append(problems, c.Problemf(path, "%s", problem))
+			return nil
+		}
 		for i := range entries {
 			field := fmt.Sprintf("%s[%d]", path, i)
 			p, err := parsePatch(c, field, &entries[i])
@@ -70,6 +74,30 @@ func Read(c *config.Cluster) (s *Set, problems config.Problems) {
 		}
 	}
 	return s, problems
+}
+
+// What the patches of one list may have. Each patch is a run of kustomize for each machine, and a
+// file that several patches name counts for each. Lists of a cluster have some ten patches.
+const (
+	maxPatches = 100
+	maxBytes   = 1 << 20
+)
+
+// tooMany returns why the patches of one list are too many or too large, "" if they are not.
+func tooMany(c *config.Cluster, entries []config.Patch) string {
+	if len(entries) > maxPatches {
+		return fmt.Sprintf("has %d patches; at most %d; one patch may change many fields",
+			len(entries), maxPatches)
+	}
+	n := 0
+	for i := range entries {
+		n += len(entries[i].Patch) + len(c.Text(entries[i].PatchFrom))
+	}
+	if n > maxBytes {
+		return fmt.Sprintf("the patches have %d bytes together, a file that several of them name "+
+			"counted for each; at most 1 MiB (%d)", n, maxBytes)
+	}
+	return ""
 }
 
 // parsePatch parses the patch at a field of the configuration. Messages call it by its file, or by
@@ -154,11 +182,16 @@ func (s *Set) Apply(src manifests.Source, user []*Patch, watch Watch) ([]byte, e
 		watch.Report(from[n], out)
 	}
 	var problems config.Problems
+	before := len(out)
 	for _, u := range user {
 		if !u.Matches(out) {
 			continue
 		}
 		next, err := patches.Apply(out, u.Patch)
+		if err == nil && len(next)-before > patches.MaxAdded {
+			err = fmt.Errorf("the patches up to this one add %d bytes; at most 1 MiB (%d), "+
+				"which no file of a machine may have", len(next)-before, patches.MaxAdded)
+		}
 		if err != nil {
 			problems = append(problems, s.Problem(u, err))
 			continue
