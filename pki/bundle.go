@@ -27,6 +27,7 @@ import (
 	"kiln/pki/private"
 	"kiln/pki/root"
 	"kiln/render/config"
+	"kiln/render/yamlbound"
 )
 
 // The form of a stored bundle.
@@ -227,6 +228,9 @@ func Load(data []byte) (*Bundle, error) {
 	}
 	if err := Mistaken(data); err != nil {
 		return nil, err
+	}
+	if err := yamlbound.Bundle.Check(data); err != nil {
+		return nil, fmt.Errorf("%w: this is not a bundle", err)
 	}
 	var f bundleFile
 	if err := yaml.UnmarshalStrict(data, &f); err != nil {

@@ -18,6 +18,7 @@ import (
 	"kiln/pki/form"
 	"kiln/pki/origin"
 	"kiln/pki/root"
+	"kiln/render/yamlbound"
 )
 
 // kindPublic is the kind of a stored public half.
@@ -270,6 +271,9 @@ func LoadPublic(data []byte) (*Public, error) {
 	if bytes.Contains(data, []byte("PRIVATE KEY-----")) {
 		return nil, errors.New("holds a private key: this is not the public half of a bundle; " +
 			"kiln secrets public writes that")
+	}
+	if err := yamlbound.Bundle.Check(data); err != nil {
+		return nil, fmt.Errorf("%w: this is not the public half of a bundle", err)
 	}
 	var f publicFile
 	if err := yaml.UnmarshalStrict(data, &f); err != nil {

@@ -10,6 +10,7 @@ import (
 	"kiln/pki"
 	"kiln/pki/origin"
 	"kiln/pki/private"
+	"kiln/render/yamlbound"
 )
 
 // encryptionFile is an EncryptionConfiguration of the API server, version v1.
@@ -38,7 +39,10 @@ type encryptionKey struct {
 // encryption takes the key of an EncryptionConfiguration: the one key of Secrets, beside identity.
 func (r *reader) encryption(f File, given *pki.Given) {
 	var file encryptionFile
-	err := yaml.UnmarshalStrict(f.Data, &file)
+	err := yamlbound.Object.Check(f.Data)
+	if err == nil {
+		err = yaml.UnmarshalStrict(f.Data, &file)
+	}
 	// The decoder's own text may quote a key.
 	if err != nil || file.Kind != "EncryptionConfiguration" ||
 		file.APIVersion != "apiserver.config.k8s.io/v1" {
