@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"kiln/render/credential"
+	"kiln/render/yamlbound"
 )
 
 // object holds the fields of a kubeconfig and of a Secret that say when they end.
@@ -55,7 +56,7 @@ func texts(text []byte, depth int, use func(*object)) {
 		return
 	}
 	for _, part := range bytes.Split(text, []byte("\n---")) {
-		if !interesting(part) {
+		if !interesting(part) || yamlbound.Object.Check(part) != nil {
 			continue
 		}
 		data, err := yaml.YAMLToJSON(part)

@@ -5,6 +5,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"kiln/render/yamlbound"
 	"kiln/render/yamlpath"
 )
 
@@ -12,6 +13,10 @@ import (
 // rest.
 func (v *checker) butane(text string, at *yamlpath.Location) {
 	if text == "" {
+		return
+	}
+	if e := yamlbound.Butane.Find([]byte(text)); e != nil {
+		v.report(at, "line %d, column %d: %s", e.Line, e.Column, e.Message)
 		return
 	}
 	var doc yaml.Node

@@ -10,9 +10,11 @@ import (
 	"strings"
 
 	"kiln/render/change"
+	"kiln/render/layout"
 	"kiln/render/plan"
 	"kiln/render/shown"
 	"kiln/render/textdiff"
+	"kiln/render/yamlbound"
 	"kiln/render/yamlfault"
 )
 
@@ -261,6 +263,10 @@ func (r *reader) entries(dir string, list []string) (map[change.Key]*change.Entr
 			if err != nil && len(e.Shown) == 0 {
 				return nil, fmt.Errorf("%s names %s: %w", path.Join(dir, IndexFile), e.ID, err)
 			}
+			if err := checkSize(e.ID, content); err != nil {
+				return nil, fmt.Errorf("%s:%w; kiln wrote no such file: render the twin anew",
+					dir+e.ID, err)
+			}
 			if err == nil {
 				// The lines below a file with a content repeat what the content says.
 				e.Content, e.Shown = append([]byte{}, content...), nil
@@ -269,6 +275,16 @@ func (r *reader) entries(dir string, list []string) (map[change.Key]*change.Entr
 		out[e.Key] = e
 	}
 	return out, nil
+}
+
+// checkSize fails if the content of a file at a path on a machine is YAML, and reading it would
+// take long.
+func checkSize(path string, content []byte) error {
+	row := layout.Of(path)
+	if row == nil || row.Form != layout.YAML && row.Form != layout.Object {
+		return nil
+	}
+	return yamlbound.Object.Check(content)
 }
 
 // readEntry reads one entry of an INDEX from its line and the lines below it. It reports false if

@@ -16,6 +16,7 @@ import (
 	"kiln/render/layout"
 	"kiln/render/node"
 	"kiln/render/plan"
+	"kiln/render/yamlbound"
 )
 
 // Redacted is shown in the place of a secret.
@@ -85,7 +86,7 @@ func isPublic(content []byte) bool {
 // unchanged if there are none, and nothing but Redacted if data cannot be read.
 func Redact(data []byte) []byte {
 	var settings any
-	if yaml.Unmarshal(data, &settings) != nil {
+	if yamlbound.Object.Check(data) != nil || yaml.Unmarshal(data, &settings) != nil {
 		return []byte(Redacted)
 	}
 	found := false

@@ -2,6 +2,7 @@ package field
 
 import (
 	"bytes"
+	"fmt"
 	"strconv"
 	"unicode/utf8"
 
@@ -9,6 +10,7 @@ import (
 
 	"kiln/render/layout"
 	"kiln/render/textdiff"
+	"kiln/render/yamlbound"
 )
 
 // Content compares two contents by their form, or line by line.
@@ -22,8 +24,8 @@ func (f *List) Content(form layout.Form, old, new []byte) {
 	switch form {
 	case layout.YAML, layout.Object:
 		var a, b any
-		if countDocuments(old) == 1 && countDocuments(new) == 1 && yaml.Unmarshal(old, &a) == nil &&
-			yaml.Unmarshal(new, &b) == nil && structured(a) && structured(b) {
+		if countDocuments(old) == 1 && countDocuments(new) == 1 && decode(old, &a) &&
+			decode(new, &b) && structured(a) && structured(b) {
 			f.values("", a, b)
 		}
 	case layout.Unit:
@@ -46,6 +48,38 @@ func (f *List) Content(form layout.Form, old, new []byte) {
 		// They differ in an order, or in something that the format ignores.
 		f.Add("", pointer("(the same in another order or form)"), pointer(""))
 	}
+	f.shorten(before)
+}
+
+// maxShown is how many bytes the fields of one content may have. Each field repeats its path, so
+// that those of a file of 1 MiB could have 50 MiB. A new release of a large definition of a custom
+// resource changes some 100 KiB.
+const maxShown = 1 << 20
+
+// shorten counts the fields from the i-th on that are behind maxShown, in place of showing them.
+func (f *List) shorten(i int) {
+	n := 0
+	for ; i < len(*f); i++ {
+		one := (*f)[i]
+		for _, text := range []*string{&one.Name, one.Old, one.New} {
+			if text != nil {
+				n += len(*text)
+			}
+		}
+		if n > maxShown {
+			break
+		}
+	}
+	if more := len(*f) - i; more > 1 {
+		*f = (*f)[:i]
+		f.Add("", nil, pointer(fmt.Sprintf("(and %d more that differ; compare the files)", more)))
+	}
+}
+
+// decode decodes a document, and reports false for one that is not YAML, or too much of it: such
+// contents are compared line by line.
+func decode(text []byte, into *any) bool {
+	return yamlbound.Compared.Check(text) == nil && yaml.Unmarshal(text, into) == nil
 }
 
 func pointer(s string) *string { return &s }

@@ -8,8 +8,6 @@ import (
 	"strconv"
 	"strings"
 
-	"sigs.k8s.io/yaml"
-
 	"kiln/render/textdiff"
 )
 
@@ -155,8 +153,7 @@ func byIdentity(list []any, id string) (map[string]any, bool) {
 // strings compares two strings of several lines inside a document, as YAML if they are YAML.
 func (f *List) strings(at, old, new string) {
 	var a, b any
-	if yaml.Unmarshal([]byte(old), &a) == nil && yaml.Unmarshal([]byte(new), &b) == nil &&
-		structured(a) && structured(b) {
+	if decode([]byte(old), &a) && decode([]byte(new), &b) && structured(a) && structured(b) {
 		f.values(at, a, b)
 		return
 	}
