@@ -131,7 +131,7 @@ containerd:
 	cd test/containerd && go vet . && go test -count=1 -timeout 40m .
 
 bench:
-	go test ./cmd/kiln -run '^$$' -bench 'ColdProcess|Twin|Diff' -benchtime 3x -timeout 30m
+	go test ./cmd/kiln -run '^$$' -bench 'ColdProcess|Twin|Diff|Bombs' -benchtime 3x -timeout 30m
 
 fuzz:
 	test/fuzz.sh $(FUZZTIME)

@@ -89,7 +89,7 @@ func (c *count) node(n *yaml.Node) (s size) {
 func (c *count) alias(n *yaml.Node) size {
 	s := c.sizes[n.Alias]
 	if s.open {
-		c.report(n, "an alias stands for a value that it lies in; write the value out")
+		c.report(n, "an alias stands for a value that contains itself; write the value out")
 		return size{}
 	}
 	c.added.add(s)

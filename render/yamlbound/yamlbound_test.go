@@ -69,7 +69,7 @@ func TestFind(t *testing.T) {
 		{"an anchor without use", "a: &a " + strings.Repeat("x", 2000), ""},
 		{"a merge of maps", "a: &a {b: " + strings.Repeat("x", 600) + "}\nc: {<<: *a}\nd: {<<: *a}",
 			"3:9: aliases stand for 1202 bytes"},
-		{"a circle", "a: &a {b: *a}", "1:11: an alias stands for a value that it lies in"},
+		{"a circle", "a: &a {b: *a}", "1:11: an alias stands for a value that contains itself"},
 		{"a tiny number", "a: b\nc: \"1e-999999999\"", "2:4: a number with so many digits"},
 		{"a long number", "a: " + strings.Repeat("9", 10_001), "1:4: a number with so many digits"},
 		{"other numbers", "a: 1e-300\nb: 1e999999999\nc: 12e-12-34\nd: a1e-9999", ""},
