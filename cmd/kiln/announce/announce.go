@@ -1,7 +1,7 @@
 // Package announce takes what machines announce of their first boot: it proves that the sender has
 // the machine's key, refuses what was sent before, and keeps the last state of each machine. It
 // shows the states as a table or as lines of JSON, and knows when all machines are done. It leaves
-// HTTP, keys and the disk to package serve.
+// HTTP and keys to package serve, and the disk to package ledger.
 package announce
 
 import (
