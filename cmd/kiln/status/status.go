@@ -50,8 +50,8 @@ func Command() *cobra.Command {
 		Long: `Ask the API server of a running cluster how its machines are: their Nodes, how far
 their hooks are, static pods, members of etcd and their votes, API objects, the
 DaemonSets, Deployments and StatefulSets among them with the reasons of pods that are
-not ready, and what ends first. Nothing is changed. With a STATE, kiln says which machines run its
-documents, and which are not there.
+not ready, and what ends first. Nothing is changed. With a STATE, kiln says which
+machines run its documents, and which are not there.
 
 The exit code is 0 if all is done, and 3 if something is left. With --wait kiln asks
 again until all is done, a hook has stopped, or the time is over.
