@@ -40,7 +40,7 @@ without=(
   "isoinfo /usr/bin/isoinfo render/media/... cmd/kiln"
   "openssl /usr/bin/openssl pki"
   "python3-yaml /usr/bin/python3 render/cloudinit"
-  "strace /usr/bin/strace render"
+  "strace /usr/bin/strace render cmd/kiln"
   "systemd-analyze /usr/bin/systemd-analyze templates"
   "systemd-networkd /usr/lib/systemd/systemd-networkd render"
 )
