@@ -26,7 +26,8 @@ func (s *Source) checkConsent(name string, had []string, path string, c *config.
 				"write it there, or leave the flag out", RecipientFlag, shell.Word(r))
 		}
 	}
-	added := without(without(wanted, had), s.NewRecipients)
+	had = slices.Concat(had, s.NewRecipients)
+	added := without(wanted, had)
 	if len(added) == 0 {
 		return nil
 	}
