@@ -44,10 +44,17 @@ func TestListFlags(t *testing.T) {
 				return
 			}
 			found++
+			whole, _ := f.Value.(pflag.SliceValue) // a flag that takes no list in a value
 			for _, value := range []string{"dev\nops", "dev\r\nops", "a,b\n", "\x00", "\u0085"} {
-				require.Error(t, f.Value.Set(value), "%s --%s %q", cmd.CommandPath(), f.Name, value)
+				err := f.Value.Set(value)
+				if whole != nil && f.Value.Type() == "stringArray" {
+					require.NoError(t, err)
+					require.Contains(t, whole.GetSlice(), value)
+					continue
+				}
+				require.Error(t, err, "%s --%s %q", cmd.CommandPath(), f.Name, value)
+				require.Equal(t, "[]", f.Value.String(), "%s --%s", cmd.CommandPath(), f.Name)
 			}
-			require.Equal(t, "[]", f.Value.String(), "%s --%s", cmd.CommandPath(), f.Name)
 			require.NoError(t, f.Value.Set("dev,ops"))
 			require.NotEqual(t, "[]", f.Value.String())
 		})

@@ -2,7 +2,6 @@ package usage
 
 import (
 	"errors"
-	"slices"
 	"strings"
 	"unicode"
 
@@ -10,14 +9,11 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// lists are the types of flags that take several values.
-var lists = []string{"stringSlice", "stringArray"}
-
-// RefuseControl makes all flags for lists, of a verb and those below it, refuse control characters.
-// pflag reads the values between commas as one line of CSV, and drops what follows a line break.
+// RefuseControl makes all flags for lists with commas, of a verb and those below it, refuse control
+// characters. pflag reads such a list as one line of CSV, and drops what follows a line break.
 func RefuseControl(cmd *cobra.Command) {
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
-		if slices.Contains(lists, f.Value.Type()) {
+		if f.Value.Type() == "stringSlice" {
 			f.Value, f.DefValue = list{f.Value}, "" // the help would show "[]"
 		}
 	})
