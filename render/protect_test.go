@@ -107,11 +107,10 @@ func (f *writtenFile) isForEverybody() bool {
 	return len(f.Permissions) == 4 && f.Permissions[2] >= '4' && f.Permissions[3] >= '4'
 }
 
-// secrets returns the paths of the machine that not everybody may read.
+// secrets returns the paths of the machine's secrets.
 func (d *userData) secrets() (paths []string) {
 	for i := range d.node.Files {
-		f := &d.node.Files[i]
-		if f.Secret != "" || f.Mode&0o044 != 0o044 {
+		if f := &d.node.Files[i]; f.Secret != "" {
 			paths = append(paths, f.Path)
 		}
 	}
@@ -128,8 +127,8 @@ func isBelow(file string, folders []string) bool {
 	return false
 }
 
-// TestProtectedFirst: bootcmd protects the path of each file of the golden documents that is not
-// for everybody, by a folder or by an empty file. It protects no other.
+// TestProtectedFirst: bootcmd protects the path of each secret of the golden documents, by a folder
+// or by an empty file. It protects no other.
 func TestProtectedFirst(t *testing.T) {
 	t.Parallel()
 	docs := userDatas(t)
@@ -140,7 +139,7 @@ func TestProtectedFirst(t *testing.T) {
 		secrets := d.secrets()
 		for _, f := range d.writeFiles {
 			secret := slices.Contains(secrets, f.Path)
-			require.Equal(t, !secret, f.isForEverybody(), "%s: %s", d.name, f.Path)
+			require.False(t, secret && f.isForEverybody(), "%s: %s", d.name, f.Path)
 			touched := slices.Contains(d.touchedOnly, f.Path)
 			switch {
 			case !secret:

@@ -40,13 +40,12 @@ getent passwd "$1" >/dev/null || useradd --system --uid "$2" --gid "$1" --no-cre
 
 // Pack returns the user-data of n: #cloud-config that every cloud-init from 22.4 to 26.2 accepts
 // without a warning, equal bytes for equal nodes. Users and directories are made before the files,
-// at every boot. The rest happens at the first boot only: the paths of files that are not for
-// everybody are protected (protect.go), then files, and, as soon as they are written (start.go),
-// owners that are numbers, then links, then units. Units are masked and enabled, and those with
-// Started are started without waiting for them. A link does not replace what exists. /etc/hosts is
-// left alone. The host name is left alone if n has a file for it; otherwise cloud-init sets the
-// platform's. With n.Remote the machine fetches its body before the files are written, and waits
-// until it has it.
+// at every boot. The rest happens at the first boot only: the paths of secrets are protected
+// (protect.go), then files, and, as soon as they are written (start.go), owners that are numbers,
+// then links, then units. Units are masked and enabled, and those with Started are started without
+// waiting for them. A link does not replace what exists. /etc/hosts is left alone. The host name is
+// left alone if n has a file for it; otherwise cloud-init sets the platform's. With n.Remote the
+// machine fetches its body before the files are written, and waits until it has it.
 //
 // If limit is positive and the document is longer than limit bytes, Pack returns it compressed with
 // gzip, which may still be longer than limit. If textOnly is true, the result is a MIME message

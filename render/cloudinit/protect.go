@@ -10,10 +10,10 @@ import (
 
 // cloud-init writes a file and gives it its mode afterwards (cloudinit/util.py, write_file, 22.4 to
 // 26.2). In between everybody may open it, and who has opened it reads it later too. So bootcmd
-// protects the path of each file that is not for everybody before there is a content: it makes a
-// folder around it that only its owner enters, or else an empty file that only root reads.
-// write_files keeps the mode of a file that it finds. A body needs no such command: its files get
-// their names last.
+// protects the path of each secret before there is a content: it makes a folder around it that only
+// its owner enters, or else an empty file that only root reads. write_files keeps the mode of a file
+// that it finds. A body needs no such command: its files get their names last. A file that is closed
+// and holds no secret needs none either, and each path costs bytes.
 
 // protectFiles makes the files "$@", each empty and of mode 0600. It runs at every boot and
 // write_files does not, so it does nothing once the machine has verified its files. Until then it
@@ -43,8 +43,7 @@ func isProtectCommand(command argv) bool {
 	return len(command) > 4 && slices.Equal(command[:4], protectCommand([]string{""})[:4])
 }
 
-// unprotected returns the paths of the files of n that are not for everybody and that commands do
-// not protect, sorted.
+// unprotected returns the paths of the secrets of n that commands do not protect, sorted.
 func unprotected(n *node.Node, commands []argv) (paths []string) {
 	var made node.Node
 	protected := map[string]bool{}
@@ -57,10 +56,9 @@ func unprotected(n *node.Node, commands []argv) (paths []string) {
 			readDirCommand(command, &made)
 		}
 	}
-	const everybody = 0o044
 	for i := range n.Files {
 		f := &n.Files[i]
-		if f.Mode&everybody != everybody && !protected[f.Path] &&
+		if f.Secret != "" && !protected[f.Path] &&
 			!slices.ContainsFunc(made.Dirs, func(d node.Dir) bool { return keeps(d, f) }) {
 			paths = append(paths, f.Path)
 		}
@@ -85,16 +83,19 @@ func checkProtected(n *node.Node, bootcmd []argv) error {
 	return nil
 }
 
-// checkProtects fails if a document protects other files than Pack does. Documents of an older kiln
-// protect none.
+// checkProtects fails if a document protects what is none of its closed files. It does not know which
+// of these are secret. Documents of an older kiln protect none.
 func checkProtects(n *node.Node, bootcmd []argv) error {
-	i := slices.IndexFunc(bootcmd, isProtectCommand)
-	if i < 0 {
-		return nil
-	}
-	others := slices.Delete(slices.Clone(bootcmd), i, i+1)
-	if !slices.Equal(bootcmd[i], protectCommand(unprotected(n, others))) {
-		return unknown("bootcmd", i)
+	const everybody = 0o044
+	for i, command := range bootcmd {
+		if !isProtectCommand(command) {
+			continue
+		}
+		for _, p := range command[4:] {
+			if f := n.File(p); f == nil || f.Mode&everybody == everybody {
+				return unknown("bootcmd", i)
+			}
+		}
 	}
 	return nil
 }
