@@ -156,6 +156,6 @@ func TestProtectedFirst(t *testing.T) {
 			require.Contains(t, d.folders, "/etc/kubernetes/pki", d.name)
 		}
 	}
-	require.Greater(t, inFolders, 500)
-	require.Greater(t, alone, 80)
+	require.Greater(t, inFolders, 350)
+	require.Greater(t, alone, 10)
 }

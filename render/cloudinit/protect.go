@@ -11,9 +11,9 @@ import (
 // cloud-init writes a file and gives it its mode afterwards (cloudinit/util.py, write_file, 22.4 to
 // 26.2). In between everybody may open it, and who has opened it reads it later too. So bootcmd
 // protects the path of each secret before there is a content: it makes a folder around it that only
-// its owner enters, or else an empty file that only root reads. write_files keeps the mode of a file
-// that it finds. A body needs no such command: its files get their names last. A file that is closed
-// and holds no secret needs none either, and each path costs bytes.
+// its owner enters, or else an empty file that only root reads. write_files keeps the mode of a
+// file that it finds. A body needs no such command: its files get their names last. A file that is
+// closed and holds no secret needs none either, and each path costs bytes.
 
 // protectFiles makes the files "$@", each empty and of mode 0600. It runs at every boot and
 // write_files does not, so it does nothing once the machine has verified its files. Until then it
@@ -83,8 +83,8 @@ func checkProtected(n *node.Node, bootcmd []argv) error {
 	return nil
 }
 
-// checkProtects fails if a document protects what is none of its closed files. It does not know which
-// of these are secret. Documents of an older kiln protect none.
+// checkProtects fails if bootcmd protects a path that is not a closed file of the document. It does
+// not know which of these are secret. Documents of an older kiln protect none.
 func checkProtects(n *node.Node, bootcmd []argv) error {
 	const everybody = 0o044
 	for i, command := range bootcmd {

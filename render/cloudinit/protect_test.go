@@ -78,8 +78,8 @@ func TestProtected(t *testing.T) {
 	}
 }
 
-// TestProtectsNoOther: a document that protects what is none of its closed files was changed. One of
-// an older kiln protects none.
+// TestProtectsNoOther: a document that protects a path that is not one of its closed files was
+// changed. One of an older kiln protects none.
 func TestProtectsNoOther(t *testing.T) {
 	t.Parallel()
 	n := &node.Node{Files: []node.File{
