@@ -40,6 +40,8 @@ file() {
 	[ "$part" = files ] || { cat >/dev/null; return 0; }
 	at=$root$4
 	(umask 022 && mkdir -p -- "${at%/*}/")
+	rm -f -- "$at.kiln-new"
+	set -C
 	if [ "$5" = b64 ]; then base64 -d; else cat; fi >"$at.kiln-new"
 	chown "$2:$3" -- "$at.kiln-new"
 	chmod "$1" -- "$at.kiln-new"

@@ -17,16 +17,16 @@ import (
 
 // protectFiles makes the files "$@", each empty and of mode 0600. It runs at every boot and
 // write_files does not, so it does nothing once the machine has verified its files. Until then it
-// empties no file either, and follows no link. A file of the image that others may read becomes a
-// copy of itself: they may have it open. Parents are made as write_files would make them.
+// leaves a file that only root reads as it is, and a link of root's. Whatever else is there goes:
+// somebody may have it open, or wait behind it for what is written. In a folder where others may
+// write, they can replace the file again. Parents are made as write_files would make them.
 const protectFiles = `umask 77; set -C
 ` + unverified + `for f do
  d=${f%/*}/
  [ -d "$d" ] || (umask 22; mkdir -p "$d"; ! command -v restorecon >/dev/null || restorecon "$d")
- case $(stat -c %A "$f" 2>&1) in
- -???------|l*) ;;
- -*) rm -f "$f.kiln-new" && cat "$f" >"$f.kiln-new" && mv -f "$f.kiln-new" "$f" ;;
- *) true >"$f" ;;
+ case $(stat -c '%A %h %u' "$f" 2>&1) in
+ -???------' 1 0'|l*' 0'|d*) ;;
+ *) rm -f "$f"; true >"$f" ;;
  esac
 done`
 

@@ -1,6 +1,7 @@
 package cloudinit
 
 import (
+	"fmt"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -109,14 +110,16 @@ func TestProtectsNoOther(t *testing.T) {
 }
 
 // protect runs the command that protects files below dir, with a shell, as cloud-init's umask is.
-func protect(t *testing.T, shell, dir string, files ...string) {
+// uid stands for root.
+func protect(t *testing.T, shell, dir string, uid int, files ...string) {
 	t.Helper()
 	var paths []string
 	for _, f := range files {
 		paths = append(paths, filepath.Join(dir, f))
 	}
 	command := protectCommand(paths)
-	text := strings.ReplaceAll(command[2], "/var/lib/kiln", filepath.Join(dir, "lib"))
+	text := strings.NewReplacer("/var/lib/kiln", filepath.Join(dir, "lib"),
+		" 0'", fmt.Sprintf(" %d'", uid)).Replace(command[2])
 	words := append(append([]string{"-c", `umask 022; exec "$@"`, "--"}, need.Words(shell)...),
 		append([]string{"-c", text}, command[3:]...)...)
 	out, err := exec.Command("sh", words...).CombinedOutput()
@@ -127,6 +130,7 @@ func protect(t *testing.T, shell, dir string, files ...string) {
 // TestProtect runs the command in folders that have files, links and nothing, under every shell.
 func TestProtect(t *testing.T) {
 	t.Parallel()
+	uid := os.Getuid()
 	for _, shell := range need.Usable(t) {
 		dir := t.TempDir()
 		at := func(name string) string { return filepath.Join(dir, name) }
@@ -148,8 +152,10 @@ func TestProtect(t *testing.T) {
 			write(name, "kept", mode)
 		}
 		write("readable", "of the image", 0o644)
-		write("readable.kiln-new", "left behind", 0o600)
 		write("for a group", "of the image", 0o640)
+		write("other", "of two names", 0o600)
+		require.NoError(t, os.Link(at("other"), at("second name")))
+		require.NoError(t, syscall.Mkfifo(at("pipe"), 0o644))
 		write("target", "of a link", 0o644)
 		require.NoError(t, os.Symlink("target", at("link")))
 		require.NoError(t, os.Symlink("nowhere", at("dangling")))
@@ -158,9 +164,9 @@ func TestProtect(t *testing.T) {
 		defer open.Close()
 		key := look("key", "kept", 0o600)
 		all := []string{"new", "folders of/it's own/$(new)", "key", "program", "none", "readable",
-			"for a group", "link", "dangling"}
+			"for a group", "link", "dangling", "second name", "pipe"}
 		for range 2 {
-			protect(t, shell, dir, all...)
+			protect(t, shell, dir, uid, all...)
 			look("new", "", 0o600)
 			look("folders of/it's own/$(new)", "", 0o600)
 			for _, folder := range []string{"folders of", "folders of/it's own"} {
@@ -170,12 +176,18 @@ func TestProtect(t *testing.T) {
 			}
 			require.Equal(t, key, look("key", "kept", 0o600), "the same file")
 			look("program", "kept", 0o700)
-			look("for a group", "of the image", 0o600)
+			look("for a group", "", 0o600)
+			look("second name", "", 0o600)
+			look("other", "of two names", 0o600)
+			look("pipe", "", 0o600)
 			look("target", "of a link", 0o644)
 			require.NoFileExists(t, at("nowhere"))
-			require.NoFileExists(t, at("readable.kiln-new"))
 		}
-		look("readable", "of the image", 0o600)
+		look("readable", "", 0o600)
+		// Another user made this file, and may have it open.
+		write("squat", "of another user", 0o600)
+		protect(t, shell, dir, uid+1, "squat")
+		look("squat", "", 0o600)
 		// cloud-init truncates what it finds. Who opened the image's file has another one.
 		write("readable", "secret", 0o600)
 		seen := make([]byte, 100)
@@ -188,7 +200,7 @@ func TestProtect(t *testing.T) {
 		write("lib/state", "", 0o600)
 		write("readable", "secret", 0o644)
 		require.NoError(t, os.Remove(at("new")))
-		protect(t, shell, dir, append(all, "away/new")...)
+		protect(t, shell, dir, uid, append(all, "away/new")...)
 		look("readable", "secret", 0o644)
 		require.NoFileExists(t, at("new"))
 		require.NoDirExists(t, at("away"))

@@ -2,6 +2,7 @@ package config
 
 import (
 	"regexp"
+	"strings"
 
 	"kiln/render/yamlpath"
 )
@@ -25,6 +26,11 @@ func (v *checker) files(files []File, at *yamlpath.Location) {
 		} else {
 			seen[f.Path] = i
 		}
+		if folder := sharedFolder(f.Path); f.Secret && folder != "" {
+			v.report(here.Key("path"), "%s is in %s, where everybody may write: another program "+
+				"could read or replace the secret; write it below /etc or /var/lib",
+				quote(f.Path), folder)
+		}
 		v.fileMode(&f, here.Key("mode"))
 		if !fileOwner.MatchString(f.Owner) {
 			v.report(here.Key("owner"), "%s is not an owner; write user:group, such as root:root",
@@ -37,6 +43,17 @@ func (v *checker) files(files []File, at *yamlpath.Location) {
 		}
 	}
 	v.filesBelowFiles(files, seen, at)
+}
+
+// sharedFolder returns the folder above a path in which every user of a machine may make files, or
+// nothing.
+func sharedFolder(path string) string {
+	for _, folder := range []string{"/tmp", "/var/tmp", "/dev/shm", "/run/lock", "/var/lock"} {
+		if strings.HasPrefix(path, folder+"/") {
+			return folder
+		}
+	}
+	return ""
 }
 
 // fileMode checks the mode of a file.
