@@ -849,6 +849,7 @@ func TestImports(t *testing.T) {
 		},
 		"kiln/render/yamlbound": {
 			"kiln/render/quantity",
+			"kiln/render/yamlfault",
 		},
 		"kiln/render/yamlfault": nil,
 		"kiln/render/yamlpath": {

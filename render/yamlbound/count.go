@@ -94,6 +94,8 @@ func (c *count) alias(n *yaml.Node) size {
 	}
 	c.added.add(s)
 	switch {
+	case c.use.Added == 0:
+		c.report(n, "an alias; write the value in its place")
 	case c.added.values > int64(c.use.Values):
 		c.report(n, "aliases stand for %d values up to here; at most %d; "+
 			"write the values out, and leave out what is not needed", c.added.values, c.use.Values)

@@ -3,17 +3,23 @@
 // value, brackets lie in each other, a number has a large exponent. The package counts what a text
 // would become, and expands nothing.
 //
-// It leaves to others what a text means, and whether it is YAML at all: it finds no fault in what
-// its parser cannot read, because those who read it next say why.
+// A text that is not small has to be YAML: what nobody could count is refused. So are lines that
+// readers divide into documents in different ways. The package leaves to others what a text means,
+// and whether a small one is YAML.
 package yamlbound
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
+	"io"
 	"regexp"
 	"strconv"
+	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"kiln/render/yamlfault"
 )
 
 // Use is what a text is read for. It decides how much the text may have.
@@ -22,7 +28,7 @@ type Use struct {
 	Values    int // of one document, keys not counted and aliases expanded
 	Keys      int // of one map; 0 is any number
 	Elements  int // maps in one list; 0 is any number
-	Added     int // bytes that aliases add to a document
+	Added     int // bytes that aliases add to a document; 0 is no alias at all
 	Levels    int // of values in each other
 }
 
@@ -57,6 +63,9 @@ var (
 	// Bundle is a bundle or its public half. Ten thousand machines with a token each have some
 	// 50,000 values.
 	Bundle = Use{Documents: 2, Values: 200_000, Levels: maxLevels}
+	// Kubeconfig is a file for clients of the API server. Each of its clusters, users and contexts
+	// has some five values.
+	Kubeconfig = Use{Documents: 2, Values: 50_000, Added: 64 << 10, Levels: maxLevels}
 )
 
 const (
@@ -93,11 +102,15 @@ func (u Use) Find(stream []byte) *Excess {
 		return &Excess{1, 1, fmt.Sprintf("%d bytes are more than can be read; at most %d MiB; "+
 			"divide the file", len(stream), maxBytes>>20)}
 	}
-	line, documents := 0, 0
+	line, documents, small := 0, 0, isSmall(stream)
 	for part := range parts(stream) {
 		if documents++; documents > u.Documents {
 			return &Excess{line + 1, 1, fmt.Sprintf("more than %d documents; "+
 				"remove the empty ones, or divide the file", u.Documents)}
+		}
+		if !small && isUnclear(part) {
+			return &Excess{line + 1, 1, "a line of --- has more than a comment behind it; " +
+				"write that into the next line, or indent the line if it begins no document"}
 		}
 		if e := u.part(part); e != nil {
 			e.Line += line
@@ -108,8 +121,9 @@ func (u Use) Find(stream []byte) *Excess {
 	return nil
 }
 
-// parts yields the parts of a stream that begin with a line of ---, as most readers divide it. What
-// stands behind a part that is not YAML may be read too.
+// parts yields the parts of a stream that begin with a line of ---. No reader divides a stream
+// into more: manifests.Split leaves a line of --- and a tab to the parser, kustomize takes any line
+// that begins with ---.
 func parts(stream []byte) func(yield func([]byte) bool) {
 	return func(yield func([]byte) bool) {
 		for len(stream) > 0 {
@@ -125,6 +139,18 @@ func parts(stream []byte) func(yield func([]byte) bool) {
 	}
 }
 
+// isUnclear reports whether a part begins with a line that not all readers take for the same: some
+// divide a string there, and some leave out what stands behind ---, though YAML has a value there.
+func isUnclear(part []byte) bool {
+	behind, ok := bytes.CutPrefix(part, []byte("---"))
+	if !ok {
+		return false
+	}
+	behind, _, _ = bytes.Cut(behind, []byte("\n"))
+	value := bytes.Trim(behind, " \t\r")
+	return len(value) > 0 && (value[0] != '#' || behind[0] == '#')
+}
+
 // part checks one part of a stream.
 func (u Use) part(text []byte) *Excess {
 	if n := countMarks(text); n > maxMarks {
@@ -137,8 +163,10 @@ func (u Use) part(text []byte) *Excess {
 	decoder := yaml.NewDecoder(bytes.NewReader(text))
 	for {
 		var root yaml.Node
-		if err := decoder.Decode(&root); err != nil {
-			return u.tooDeep(err)
+		if err := decoder.Decode(&root); errors.Is(err, io.EOF) {
+			return nil
+		} else if err != nil {
+			return u.unreadable(text, err)
 		}
 		c := &count{use: u, sizes: map[*yaml.Node]size{}}
 		for _, value := range root.Content {
@@ -152,11 +180,18 @@ func (u Use) part(text []byte) *Excess {
 // countMarks returns at least the number of values of a document, save for those that lie in each
 // other in one line.
 func countMarks(text []byte) (n int) {
-	for _, c := range text {
+	for i, c := range text {
 		switch c {
 		case '\n', ',', '[', '{':
 			n++
+		case '\r':
+			if i+1 == len(text) || text[i+1] != '\n' {
+				n++
+			}
 		}
+	}
+	for _, end := range []string{"\u0085", "\u2028", "\u2029"} { // they end lines too
+		n += bytes.Count(text, []byte(end))
 	}
 	return n
 }
@@ -172,31 +207,50 @@ const (
 // tiny matches a number with an exponent that makes it tiny.
 var tiny = regexp.MustCompile(`[eE]-[0-9]{3}`)
 
-// isSmall reports whether a text is so small and plain that it has no excess.
+// isSmall reports whether a text is so small and plain that it has no excess. A text with zeros may
+// be UTF-16.
 func isSmall(text []byte) bool {
-	if len(text) > smallBytes || countMarks(text) > smallMarks || bytes.IndexByte(text, '*') >= 0 ||
+	if len(text) > smallBytes || countMarks(text) > smallMarks ||
+		bytes.ContainsAny(text, "*\x00") ||
 		bytes.Count(text, []byte("["))+bytes.Count(text, []byte("{")) > smallDepth {
 		return false
 	}
-	for line := range bytes.Lines(text) {
-		if len(line)-len(bytes.TrimLeft(line, " \t-?:")) > smallDepth {
-			return false
+	run := 0 // wherever a line begins
+	for _, c := range text {
+		switch c {
+		case ' ', '\t', '-', '?', ':':
+			if run++; run > smallDepth {
+				return false
+			}
+		default:
+			run = 0
 		}
 	}
 	return !tiny.Match(text)
 }
 
-// deepLine matches what the parser says of a document with more than 10,000 levels.
-var deepLine = regexp.MustCompile(`(?:line (\d+): )?exceeded max depth`)
+// atLine matches where the parser found a mistake.
+var atLine = regexp.MustCompile(`line (\d+): `)
 
-// tooDeep returns the excess that an error of the parser is, nil if it is another one.
-func (u Use) tooDeep(err error) *Excess {
-	m := deepLine.FindStringSubmatch(err.Error())
-	if m == nil {
-		return nil
+// unreadable returns why the parser's error makes a text too much to read. The error may quote a
+// value, so it is not shown.
+func (u Use) unreadable(text []byte, err error) *Excess {
+	e := &Excess{1, 1, "the file is not valid YAML; correct it"}
+	if m := atLine.FindStringSubmatch(err.Error()); m != nil { // none in the first line
+		e.Line, _ = strconv.Atoi(m[1])
 	}
-	line, _ := strconv.Atoi(m[1]) // none in the first line
-	return &Excess{max(line, 1), 1, u.levelsMessage()}
+	if strings.Contains(err.Error(), "exceeded max depth") {
+		e.Message = u.levelsMessage()
+		return e
+	}
+	fault, ok := yamlfault.Template(text)
+	if !ok {
+		fault, ok = yamlfault.Find(text, nil)
+	}
+	if ok {
+		return &Excess{fault.Line, fault.Column, fault.Message}
+	}
+	return e
 }
 
 func (u Use) levelsMessage() string {

@@ -73,8 +73,21 @@ func TestFind(t *testing.T) {
 		{"a tiny number", "a: b\nc: \"1e-999999999\"", "2:4: a number with so many digits"},
 		{"a long number", "a: " + strings.Repeat("9", 10_001), "1:4: a number with so many digits"},
 		{"other numbers", "a: 1e-300\nb: 1e999999999\nc: 12e-12-34\nd: a1e-9999", ""},
-		{"what is not YAML", "a: [", ""},
+		{"a small text that is not YAML", "a: [", ""},
 		{"behind what is not YAML", "a: [\n---\n" + aliases(10, 101), "13:5: aliases"},
+		{"not YAML behind aliases", aliases(200, 100) + "...\n@\n", "203:1: a value that begins"},
+		{"an unknown anchor", aliases(10, 1) + "c: *hunter2\n",
+			"1:1: the file is not valid YAML; correct it"},
+		{"a tiny number before what is not YAML", "n: 1e-999999999\nz: \"foo\n---bar\"\n",
+			"2:4: the quote is not closed"},
+		{"a string that some divide", aliases(2, 1) + "z: |\n a\n---bar\n",
+			"6:1: a line of --- has more than a comment behind it"},
+		{"a comment behind dashes", "a: *a\n--- # b\n---\t\n", "1:1: the file is not valid"},
+		{"no value behind dashes", "a: &a b\nb: *a\n--- # b\na: b\n---\t\r\n", ""},
+		{"a string behind dashes", "--- |\n a: &a [x]\n b: *a\n", "1:1: a line of --- has more"},
+		{"no comment behind dashes", "a: *a\n---# b\n", "1:1: "},
+		{"a text in UTF-16", "\xff\xfe" + strings.ReplaceAll(strings.Repeat("- ", 900)+"a", "",
+			"\x00")[1:], ": more than 200 levels"},
 		{"JSON", `{"a": [` + strings.Repeat("1,", 1001) + "1]}", "1:2006: more than 1000 values"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -91,6 +104,47 @@ func TestFind(t *testing.T) {
 		"1:1: 20971520 bytes are more than can be read; at most 16 MiB")
 	require.ErrorContains(t, Object.Check([]byte("["+strings.Repeat("1,", maxMarks))),
 		"1:1: the document has about 600001 lines and elements of lists")
+}
+
+// TestUnread: what the parser cannot read to its end switches no bound off, wherever it stops.
+func TestUnread(t *testing.T) {
+	t.Parallel()
+	for _, tail := range []string{
+		"@\n", "...\n@\n", "...\n\t", "...\n%", "\r---\t\"\n\t", "z: \"foo\n---bar\"\n",
+		"--- \"\n\t", "c: *hunter2\n",
+	} {
+		for name, text := range map[string]string{
+			"bytes": aliases(30, 100_000), "values": doubled(9), "number": "n: 1e-999999999\n",
+			"levels": strings.Repeat("[", 500) + strings.Repeat("]", 500) + "\n",
+		} {
+			for _, use := range []Use{Object, Bundle} {
+				require.Error(t, use.Check([]byte(text+tail)), "%s %q", name, tail)
+				err := use.Check([]byte(tail + text))
+				require.Error(t, err, "%q %s", tail, name)
+				require.NotContains(t, err.Error(), "hunter2")
+			}
+		}
+	}
+}
+
+// TestNoAlias: a use that allows no added bytes takes no alias, however little it stands for.
+func TestNoAlias(t *testing.T) {
+	t.Parallel()
+	for _, value := range []string{"{}", `""`, "[]", "", "b"} {
+		require.EqualError(t, Bundle.Check([]byte("a: &a "+value+"\nb: *a")),
+			"2:4: an alias; write the value in its place", value)
+	}
+}
+
+// TestLineBreaks: each line break of YAML counts once.
+func TestLineBreaks(t *testing.T) {
+	t.Parallel()
+	for _, end := range []string{"\n", "\r", "\r\n", "\u0085", "\u2028", "\u2029"} {
+		require.Equal(t, 3, countMarks([]byte(strings.Repeat("-"+end, 3))), "%q", end)
+		require.False(t, isSmall([]byte("a:"+end+strings.Repeat("- ", 40)+"b")), "%q", end)
+		require.ErrorContains(t, Object.Check([]byte(strings.Repeat("-"+end, maxMarks+1))),
+			"1:1: the document has about 600001 lines")
+	}
 }
 
 // TestCount: the size of what aliases stand for is that of the document with each alias written
