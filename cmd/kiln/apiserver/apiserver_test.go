@@ -286,9 +286,13 @@ func TestKubeconfigBounds(t *testing.T) {
 	for name, row := range map[string]struct{ user, want string }{
 		"a long certificate": {"token: abc, x: " + certificate, ""},
 		"many values": {"x: [" + strings.Repeat("{},", 60_000) + "]",
-			"more than 50000 values"},
-		"aliases":             {"x: &x [1], y: [*x, *x]", "it has anchors (&) and aliases (*)"},
-		"letters in a string": {`token: "a&b*c"`, ""},
+			"line 4, column 149994: more than 50000 values"},
+		"aliases": {"x: &x [" + strings.Repeat("1,", 1000) + "], y: [" +
+			strings.Repeat("*x,", 100) + "]", "line 4, column 2187: aliases stand for 50050 values"},
+		"aliases behind a line break of YAML": {"x:\u0085  &x [" + strings.Repeat("1,", 1000) +
+			"], y: [" + strings.Repeat("\u0085  *x,", 100) + "]",
+			"line 55, column 3: aliases stand for 50050 values"},
+		"letters in a string": {`token: "a &b *c"`, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -1,7 +1,6 @@
 package apiserver
 
 import (
-	"bytes"
 	"crypto/x509"
 	"encoding/pem"
 	"errors"
@@ -12,7 +11,6 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -22,14 +20,11 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"kiln/render/terminal"
+	"kiln/render/yamlbound"
 )
 
-// What a kubeconfig may have: so many bytes, which are mostly certificates, and so many values. A
-// value that was read needs hundreds of times the memory of its shortest text.
-const (
-	maxFile   = 4 << 20
-	maxValues = 50_000
-)
+// maxFile is how many bytes a kubeconfig may have. They are mostly certificates.
+const maxFile = 4 << 20
 
 // requireRegular returns an error if the file is not a regular one of a size that a kubeconfig and
 // what it names may have. clientcmd would wait for a pipe for ever.
@@ -43,28 +38,14 @@ func requireRegular(path string) error {
 	return nil
 }
 
-// An anchor of YAML and an alias: a few of them stand for any amount of memory.
-var (
-	anchor = regexp.MustCompile(`(?m)(^|[\s\[{,:-])&[^\s,\[\]{}]`)
-	alias  = regexp.MustCompile(`(?m)(^|[\s\[{,:-])\*[^\s,\[\]{}]`)
-)
-
 // checkText returns an error if a kubeconfig would need much more memory than its text.
 func checkText(path string) error {
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return err
 	}
-	values := 0
-	for _, between := range []string{",", ":", "\n"} {
-		values += bytes.Count(text, []byte(between))
-	}
-	switch {
-	case values > maxValues:
-		return fmt.Errorf("more than %d values; name a kubeconfig of fewer clusters", maxValues)
-	case anchor.Match(text) && alias.Match(text):
-		return errors.New("it has anchors (&) and aliases (*), which kiln does not read in a " +
-			"kubeconfig; write the values in their place")
+	if e := yamlbound.Kubeconfig.Find(text); e != nil {
+		return fmt.Errorf("line %d, column %d: %s", e.Line, e.Column, e.Message)
 	}
 	return nil
 }
