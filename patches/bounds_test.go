@@ -158,6 +158,24 @@ func TestTree(t *testing.T) {
 	}
 }
 
+// TestTwoObjects: what an operation adds to one object is not what later operations made of it in
+// the object before.
+func TestTwoObjects(t *testing.T) {
+	t.Parallel()
+	p, err := New("p", `
+- {op: add, path: /metadata/labels, value: {a: b}}
+- {op: test, path: /metadata/labels, value: {a: b}}
+- {op: add, path: /metadata/labels/c, value: d}
+- {op: remove, path: /metadata/labels/a}
+`, &Target{Kind: "Namespace"})
+	require.NoError(t, err)
+	stream := namespace + "---\n" + strings.ReplaceAll(namespace, "name: ", "name: x")
+	out, err := Apply([]byte(stream), p)
+	require.NoError(t, err)
+	require.Equal(t, 2, strings.Count(string(out), "c: d"), "%s", out)
+	require.Nil(t, p.failure([]byte(stream)))
+}
+
 // TestFlow: operations may be written between brackets, in YAML as well as in JSON.
 func TestFlow(t *testing.T) {
 	t.Parallel()

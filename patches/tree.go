@@ -31,7 +31,7 @@ type tree struct {
 
 // apply applies an operation. It returns why that cannot be done, and "" if it can.
 func (t *tree) apply(op operation) (why string) {
-	value := op.Value
+	value := clone(op.Value) // later operations change it, and the next object gets the same
 	switch op.Op {
 	case "add", "test", "replace", "remove":
 	case "copy", "move":
@@ -45,7 +45,8 @@ func (t *tree) apply(op operation) (why string) {
 			n := bytesOf(value)
 			if t.copied += n; t.copied > MaxAdded {
 				return fmt.Sprintf("the copies have %d bytes up to here; at most 1 MiB (%d), "+
-					"which no object may have; leave out what is not needed", t.copied, MaxAdded)
+					"because no object may be larger; leave out what is not needed",
+					t.copied, MaxAdded)
 			}
 			value = clone(value)
 		} else {

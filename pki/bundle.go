@@ -230,6 +230,9 @@ func Load(data []byte) (*Bundle, error) {
 		return nil, err
 	}
 	if err := yamlbound.Bundle.Check(data); err != nil {
+		if cutOff(data) {
+			return nil, errCutOff
+		}
 		return nil, fmt.Errorf("%w: this is not a bundle", err)
 	}
 	var f bundleFile

@@ -190,7 +190,7 @@ func (s *Set) Apply(src manifests.Source, user []*Patch, watch Watch) ([]byte, e
 		next, err := patches.Apply(out, u.Patch)
 		if err == nil && len(next)-before > patches.MaxAdded {
 			err = fmt.Errorf("the patches up to this one add %d bytes; at most 1 MiB (%d), "+
-				"which no file of a machine may have", len(next)-before, patches.MaxAdded)
+				"because no file of a machine may be larger", len(next)-before, patches.MaxAdded)
 		}
 		if err != nil {
 			problems = append(problems, s.Problem(u, err))
