@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"strconv"
+	"strings"
 	"unicode/utf8"
 
 	"sigs.k8s.io/yaml"
@@ -56,24 +57,34 @@ func (f *List) Content(form layout.Form, old, new []byte) {
 // resource changes some 100 KiB.
 const maxShown = 1 << 20
 
-// shorten counts the fields from the i-th on that are behind maxShown, in place of showing them.
+// shorten replaces the fields after the first maxShown bytes, counted from the i-th field, by their
+// number. It cuts the field in which those bytes end.
 func (f *List) shorten(i int) {
-	n := 0
-	for ; i < len(*f); i++ {
-		one := (*f)[i]
-		for _, text := range []*string{&one.Name, one.Old, one.New} {
-			if text != nil {
-				n += len(*text)
+	left := maxShown
+	for ; i < len(*f) && left > 0; i++ {
+		one := &(*f)[i]
+		one.Name = cut(one.Name, &left)
+		for _, text := range []**string{&one.Old, &one.New} {
+			if *text != nil {
+				*text = pointer(cut(**text, &left))
 			}
 		}
-		if n > maxShown {
-			break
-		}
 	}
-	if more := len(*f) - i; more > 1 {
+	if more := len(*f) - i; more > 0 {
 		*f = (*f)[:i]
-		f.Add("", nil, pointer(fmt.Sprintf("(and %d more that differ; compare the files)", more)))
+		f.Add("", nil, pointer(fmt.Sprintf("(%d more fields differ; compare the files)", more)))
 	}
+}
+
+// cut returns a text, its beginning if it has more bytes than are left. It takes its bytes from
+// those.
+func cut(text string, left *int) string {
+	n := min(len(text), *left)
+	if *left -= n; n == len(text) {
+		return text
+	}
+	return fmt.Sprintf("%s… (%d more bytes; compare the files)",
+		strings.ToValidUTF8(text[:n], ""), len(text)-n)
 }
 
 // decode decodes a document, and reports false for one that is not YAML, or too much of it: such
