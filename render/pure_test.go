@@ -547,6 +547,7 @@ func TestImports(t *testing.T) {
 			"kiln/render/plan",
 			"kiln/render/secret",
 			"kiln/render/target",
+			"kiln/render/yamlbound",
 			"kiln/templates",
 		},
 		"kiln/render/check/audit": {

@@ -14,6 +14,7 @@ import (
 	"kiln/render/node"
 	"kiln/render/plan"
 	"kiln/render/target"
+	"kiln/render/yamlbound"
 )
 
 // checkKinds checks the static pods, the API objects and the configuration files of the programs of
@@ -67,9 +68,12 @@ type head struct {
 // String returns the kind and the name.
 func (h head) String() string { return strings.TrimSpace(h.Kind + " " + h.Metadata.Name) }
 
-// headOf returns the head of a document, an empty one if it has none.
+// headOf returns the head of a document, an empty one if it has none. A file of the user may be
+// anything.
 func headOf(text []byte) (is head) {
-	_ = yaml.Unmarshal(text, &is) // a document that cannot be read has no head
+	if yamlbound.Object.Check(text) == nil {
+		_ = yaml.Unmarshal(text, &is) // a document that cannot be read has no head
+	}
 	return is
 }
 
