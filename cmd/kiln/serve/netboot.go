@@ -20,6 +20,7 @@ import (
 // an index of kiln netboot has no scripts. It fails if there is one that cannot be read: without it
 // a machine that installs itself would do so at each boot.
 func (c *catalogue) readScripts(dir string) error {
+	path := filepath.Join(dir, media.IndexFile)
 	f, err := folder.OpenInside(dir, media.IndexFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -28,13 +29,14 @@ func (c *catalogue) readScripts(dir string) error {
 		return err
 	}
 	defer func() { _ = f.Close() }()
-	data, err := folder.ReadUpTo(filepath.Join(dir, media.IndexFile), f, folder.MaxList)
+	data, err := folder.ReadUpTo(path, f, folder.MaxList)
 	if err != nil {
 		return err
 	}
 	index := media.ParseIndex(data)
 	if index == nil {
-		return nil
+		return fmt.Errorf("%s: damaged, or not written by kiln netboot; run kiln netboot again",
+			path)
 	}
 	for i := range index.Machines {
 		b := &index.Machines[i]

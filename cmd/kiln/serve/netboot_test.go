@@ -205,8 +205,28 @@ func TestPrivate(t *testing.T) {
 // would not know which machines have installed themselves.
 func TestUnreadIndex(t *testing.T) {
 	t.Parallel()
-	dir := example(t)
-	require.NoError(t, os.Mkdir(filepath.Join(dir, "netboot.json"), 0o700))
-	_, err := serve.New([]string{dir}, serve.Options{State: filepath.Join(t.TempDir(), "state")})
-	require.ErrorContains(t, err, filepath.Join(dir, "netboot.json")+": not a regular file")
+	const damaged = "damaged, or not written by kiln netboot; run kiln netboot again"
+	write := func(text string) func(path string) error {
+		return func(path string) error { return os.WriteFile(path, []byte(text), 0o600) }
+	}
+	for name, row := range map[string]struct {
+		make func(path string) error
+		want string
+	}{
+		"a folder": {func(path string) error { return os.Mkdir(path, 0o700) }, "not a regular file"},
+		"cut off":  {write(`{"kind":"Netboot`), damaged},
+		"empty":    {write(""), damaged},
+		"another":  {write(`{"kind":"Inventory"}`), damaged},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := example(t)
+			path := filepath.Join(dir, "netboot.json")
+			require.NoError(t, row.make(path))
+			_, err := serve.New([]string{dir}, serve.Options{
+				State: filepath.Join(t.TempDir(), "state"),
+			})
+			require.ErrorContains(t, err, path+": "+row.want)
+		})
+	}
 }
