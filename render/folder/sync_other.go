@@ -13,7 +13,7 @@ import (
 // syncFolder writes every file and folder below dir to disk. An error is unsupported if the file
 // system syncs the files, and no folders.
 func syncFolder(dir string) (refused error) {
-	err := filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
+	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
@@ -21,7 +21,7 @@ func syncFolder(dir string) (refused error) {
 		if err != nil {
 			return err
 		}
-		if err = f.Sync(); unsupported(err) {
+		if err = f.Sync(); entry.IsDir() && unsupported(err) {
 			refused, err = err, nil
 		}
 		return errors.Join(err, f.Close())
