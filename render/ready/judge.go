@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// State is how a workload is that is not settled.
+// State says how far a workload is that is not settled.
 type State string
 
 // The states.
@@ -18,7 +18,7 @@ const (
 	NotReady   State = "not ready"   // it has failed, or takes too long
 )
 
-// Verdict says how a workload is that is not settled.
+// Verdict says why a workload is not settled.
 type Verdict struct {
 	Kind      string   `json:"kind"`
 	Namespace string   `json:"namespace"`
@@ -50,14 +50,14 @@ type Cluster struct {
 	Now      time.Time
 }
 
-// Judge says how a workload is that is not settled.
+// Judge returns the verdict on a workload that is not settled.
 func Judge(w *Workload, c Cluster) Verdict {
 	v := Verdict{
 		Kind: w.Kind, Namespace: line(w.Namespace), Name: line(w.Name), State: InProgress,
 		Wanted: w.Wanted, Ready: w.Ready, Reasons: []Reason{},
 	}
 	reasons, states, there := map[string]*Reason{}, map[State]int{}, 0
-	since := w.created // when the longest wait began
+	since := w.changed // when the longest wait began
 	for i := range c.Pods {
 		p := &c.Pods[i]
 		if !w.owns(p) {

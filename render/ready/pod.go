@@ -12,12 +12,12 @@ import (
 type Pod struct {
 	Name, Node string
 
-	owner          owner
-	hash           string // of its template, if its owner is a ReplicaSet
-	since          time.Time
-	ready, deleted bool
-	state          State
-	why            string
+	owner owner
+	hash  string // of its template, if its owner is a ReplicaSet
+	since time.Time
+	ready bool
+	state State
+	why   string
 }
 
 type owner struct {
@@ -70,7 +70,7 @@ func ParsePod(text []byte) (Pod, error) {
 	about, status := &o.Metadata, &o.Status
 	p := Pod{
 		Name: line(about.Name), Node: line(o.Spec.NodeName), hash: line(about.Labels.Hash),
-		since: about.CreationTimestamp, deleted: about.DeletionTimestamp != nil,
+		since: about.CreationTimestamp,
 	}
 	for _, o := range about.OwnerReferences {
 		if o.Controller {

@@ -149,6 +149,36 @@ func TestUnseen(t *testing.T) {
 	}
 }
 
+// TestMissing: nobody notes when a pod went, so its time begins when the workload changed last. A
+// rolling update has just deleted one of an old workload; another one can never be made.
+func TestMissing(t *testing.T) {
+	t.Parallel()
+	const pod = `{"metadata":{"name":"p-1","ownerReferences":[{"uid":"u","controller":true}]},` +
+		`"status":{"conditions":[{"type":"Ready","status":"True"}]}}`
+	p, err := ready.ParsePod([]byte(pod))
+	require.NoError(t, err)
+	for name, row := range map[string]struct {
+		changed time.Duration // so long ago
+		pods    []ready.Pod
+		want    ready.State
+	}{
+		"one of two has just gone":      {10 * time.Second, []ready.Pod{p}, ready.InProgress},
+		"the only one has just gone":    {10 * time.Second, nil, ready.InProgress},
+		"one of two has long been gone": {11 * time.Minute, []ready.Pod{p}, ready.NotReady},
+		"all have long been gone":       {11 * time.Minute, nil, ready.NotReady},
+	} {
+		w, err := ready.Parse(ready.Kinds[0], fmt.Appendf(nil, `{"metadata":{"name":"x","uid":"u",`+
+			`"creationTimestamp":"2025-11-27T12:00:00Z","managedFields":[`+
+			`{"manager":"kiln","operation":"Apply","time":"2025-11-27T12:00:00Z"},`+
+			`{"manager":"kube-controller-manager","operation":"Update","time":%q}]},`+
+			`"status":{"desiredNumberScheduled":2}}`, now.Add(-row.changed).Format(time.RFC3339)))
+		require.NoError(t, err, name)
+		v := ready.Judge(w, ready.Cluster{Pods: row.pods, Now: now})
+		require.Equal(t, row.want, v.State, name)
+		require.Equal(t, fmt.Sprintf("%d of 2 pods are there", len(row.pods)), v.Reasons[0].Text)
+	}
+}
+
 // TestSelector: a selector becomes a query, and a very long one is refused.
 func TestSelector(t *testing.T) {
 	t.Parallel()

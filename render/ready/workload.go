@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -25,7 +24,7 @@ var Kinds = []Kind{
 	{"DaemonSet", "daemonsets"}, {"Deployment", "deployments"}, {"StatefulSet", "statefulsets"},
 }
 
-// Workload is what one says of itself.
+// Workload is a workload as its object describes it.
 type Workload struct {
 	Kind, Namespace, Name string
 	Selector              string // of its pods, as a query of the API has it
@@ -37,7 +36,7 @@ type Workload struct {
 
 	uid      string
 	deadline time.Duration // how long a change of it may take
-	created  time.Time
+	changed  time.Time     // when it did so last, in its status too
 	// advances reports that its controller sees progress, and fault is why it sees none.
 	advances bool
 	fault    string
@@ -59,7 +58,6 @@ type object struct {
 	Metadata struct {
 		Name, Namespace, UID string
 		Generation           int64
-		CreationTimestamp    time.Time
 	}
 	Spec struct {
 		Replicas                *int
@@ -86,10 +84,14 @@ type condition struct {
 	LastTransitionTime            time.Time
 }
 
-// manager is who wrote fields of an object, and how.
-type manager struct{ Manager, Operation string }
+// manager is who wrote fields of an object, how, and when one of them got another value.
+type manager struct {
+	Manager, Operation string
+	Time               time.Time
+}
 
 // maxParts bounds the commas of a text: an empty element of a list needs a hundred times its text.
+// It is fewer than package items allows: a pod has some hundred.
 const maxParts = 20_000
 
 // decode reads a text of bounded memory.
@@ -102,7 +104,7 @@ func decode(text []byte, into any) error {
 
 // Parse reads a workload of a kind. It returns nil if kiln did not apply it: the hook applies all
 // objects, those of add-ons too, and the API server notes that with each. It fails if the text is
-// no workload, or one with names that none has.
+// no workload, or one with names that none has. Package items bounds what this reads.
 func Parse(kind Kind, text []byte) (*Workload, error) {
 	var mark struct {
 		Metadata struct{ ManagedFields []manager }
@@ -110,7 +112,14 @@ func Parse(kind Kind, text []byte) (*Workload, error) {
 	if err := json.Unmarshal(text, &mark); err != nil {
 		return nil, err
 	}
-	if !slices.Contains(mark.Metadata.ManagedFields, manager{manifests.FieldManager, "Apply"}) {
+	applied, changed := false, time.Time{}
+	for _, m := range mark.Metadata.ManagedFields {
+		applied = applied || m.Manager == manifests.FieldManager && m.Operation == "Apply"
+		if m.Time.After(changed) {
+			changed = m.Time
+		}
+	}
+	if !applied {
 		return nil, nil
 	}
 	var o object
@@ -129,7 +138,7 @@ func Parse(kind Kind, text []byte) (*Workload, error) {
 	}
 	w := &Workload{
 		Kind: kind.Name, Namespace: about.Namespace, Name: about.Name, uid: about.UID,
-		Selector: query, created: about.CreationTimestamp, deadline: usualDeadline,
+		Selector: query, changed: changed, deadline: usualDeadline,
 	}
 	w.count(&o)
 	return w, nil
