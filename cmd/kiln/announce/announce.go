@@ -10,6 +10,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -96,7 +97,11 @@ func New(cluster string, machines []Machine, poolLimit int, rows []Row) *Board {
 	}
 	room := map[Machine]int{} // rows of each machine or pool that may follow
 	for _, m := range machines {
-		room[Machine{Name: m.Name, Pool: m.Pool}] = map[bool]int{false: 1, true: poolLimit}[m.Pool]
+		rows := 1
+		if m.Pool {
+			rows = poolLimit
+		}
+		room[Machine{Name: m.Name, Pool: m.Pool}] = rows
 	}
 	pooled := b.bounds.pooled
 	for _, r := range rows {
@@ -211,7 +216,8 @@ func (b *Board) mayFollow(m *Machine, at, unnamed rowKey, order int64) error {
 	case last != nil && at != unnamed && order <= last.order, b.spent[order]:
 		return suspect("it came before, or a newer one did")
 	case last == nil && m.Pool && b.isFull(m, unnamed):
-		return suspect("as many machines of the pool as --pool-limit have announced")
+		return suspect(fmt.Sprintf("as many machines of pools as kiln serve keeps (--pool-limit "+
+			"for each pool, %d in all) have announced", MaxRows))
 	}
 	return nil
 }

@@ -156,7 +156,7 @@ func TestPace(t *testing.T) {
 // the limit.
 func TestPool(t *testing.T) {
 	t.Parallel()
-	b := New(cluster, nil, 2, nil)
+	b := New(cluster, []Machine{*blue}, 2, nil)
 	take := func(text, nonce, address string) error {
 		_, _, err := b.Take(blue, keyOf[blue], sealed(keyOf[blue], text, nonce), address)
 		return err
@@ -373,11 +373,11 @@ func TestWait(t *testing.T) {
 // for and each fault with its remedy, the worst first, and a name commands no terminal.
 func TestTable(t *testing.T) {
 	t.Parallel()
-	b := New(cluster, nil, 100, nil)
-	var out bytes.Buffer
 	machines := []Machine{
 		{Name: "cp-1"}, {Name: "cp-2"}, {Name: "worker-1"}, {Name: "blue", Pool: true},
 	}
+	b := New(cluster, machines, 100, nil)
+	var out bytes.Buffer
 	width, height := 60, 24
 	v := NewView(b, machines, &out, func() (int, int) { return width, height })
 	require.NoError(t, send(b, one, status("done", "done")))

@@ -1,11 +1,11 @@
 package announce
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
-	"sort"
 	"strings"
+
+	"kiln/cmd/kiln/message"
 )
 
 // Bounds of the states that a Board keeps, as JSON. A real state has 300 to 8,000 bytes.
@@ -17,13 +17,13 @@ const (
 	// maxShare is of all named machines together, and again of all machines of pools, unless these
 	// are so many that minState is more.
 	maxShare = 2 << 20
-	// maxRows bounds the machines of pools: they are no more than this, together with the named
+	// MaxRows bounds the machines of pools: they are no more than this, together with the named
 	// ones. Kubernetes has 5,000 Nodes.
-	maxRows = 30_000
+	MaxRows = 30_000
 )
 
 // bounds are what the machines of a board have of its room. They follow from the configuration
-// alone. So no machine takes the place of another one, and least of all a pool's of a named one.
+// alone. A pool's machine never takes the place of a named one.
 type bounds struct {
 	named, pooled int // the numbers of machines, at most
 }
@@ -37,7 +37,7 @@ func newBounds(machines []Machine, poolLimit int) (b bounds) {
 			b.named++
 		}
 	}
-	b.pooled = max(0, min(max(pools, 1)*min(poolLimit, maxRows), maxRows-b.named))
+	b.pooled = max(0, min(pools*min(poolLimit, MaxRows), MaxRows-b.named))
 	return b
 }
 
@@ -65,31 +65,15 @@ func (s *Status) shorten(room int) {
 		step()
 	}
 	all := s.Faults
-	if s.size() <= room || len(all) == 0 {
-		return
+	for n := len(all) - 1; n >= 0 && s.size() > room; n-- {
+		s.keep(all, n)
 	}
-	fewer := sort.Search(len(all), func(n int) bool {
-		s.keep(all, len(all)-1-n)
-		return s.size() <= room
-	})
-	s.keep(all, max(0, len(all)-1-fewer))
 }
 
 // size returns the number of bytes of the status as JSON.
 func (s *Status) size() int {
-	var n counter
-	enc := json.NewEncoder(&n)
-	enc.SetEscapeHTML(false)
-	_ = enc.Encode(s) // it cannot fail: strings and numbers
-	return int(n)
-}
-
-// counter counts the bytes that are written to it.
-type counter int
-
-func (n *counter) Write(p []byte) (int, error) {
-	*n += counter(len(p))
-	return len(p), nil
+	line, _ := message.Line(s) // it cannot fail: strings and numbers
+	return len(line)
 }
 
 // cut cuts the texts that are longer than most.

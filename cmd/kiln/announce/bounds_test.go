@@ -51,7 +51,7 @@ func TestShare(t *testing.T) {
 		require.Equal(t, row.wantNamed, b.room(one), name)
 		require.Equal(t, row.wantPooled, b.room(blue), name)
 		most := b.named*b.room(one) + b.pooled*b.room(blue)
-		require.LessOrEqual(t, most, max(2*maxShare, (row.named+maxRows)*minState), name)
+		require.LessOrEqual(t, most, max(2*maxShare, (row.named+MaxRows)*minState), name)
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"sync"
 
+	"kiln/cmd/kiln/announce"
 	"kiln/render"
 )
 
@@ -237,7 +238,7 @@ func (c *catalogue) assign(it *item) bool {
 func (c *catalogue) machines(poolLimit int) (n int) {
 	for _, document := range c.documents {
 		if document.pool {
-			n += min(poolLimit, 1<<20)
+			n += min(poolLimit, announce.MaxRows)
 		} else {
 			n++
 		}
