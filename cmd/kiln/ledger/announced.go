@@ -91,6 +91,7 @@ func (l *Ledger) keepAnnounced() error {
 		}
 		l.note = fmt.Sprintf("%v; it is now %s, and the server begins without what machines "+
 			"announced before; which documents were fetched is known", l.unread, aside)
+		l.unread = nil
 	}
 	folder.Tidy(path)
 	if _, err := os.Lstat(path); err != nil && len(l.board.Rows()) == 0 {

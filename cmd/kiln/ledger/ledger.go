@@ -27,9 +27,9 @@ const (
 	kindAnnounced = "Announced"
 )
 
-// Bounds of the files. Of the fetches more is read than is written, by far: an older kiln kept
-// announcements in the same file, and bounded nothing in it. Package announce bounds these now: for
-// 30,000 machines they have some 50 MB.
+// Bounds of the files. kiln reads a much larger file of fetches than it writes, because an older
+// kiln kept unbounded announcements in it. Package announce bounds those now: 30,000 machines have
+// some 50 MB.
 const (
 	maxRead      = 256 << 20
 	maxFetches   = 32 << 20 // some 90,000 fetches; those of pools have half of it
@@ -154,7 +154,10 @@ func (l *Ledger) writeFetches(to *bytes.Buffer) error {
 		version, kindFetches, l.cluster, append([]Fetch{}, l.fetches...), nil,
 	})
 	l.mu.Unlock()
-	return errors.Join(err, json.Indent(to, line, "", "  "))
+	if err != nil {
+		return err
+	}
+	return json.Indent(to, line, "", "  ")
 }
 
 // Close lets another server have the files.
