@@ -124,9 +124,39 @@ var metadata = func() []netip.Addr {
 	return list
 }()
 
+// Prefixes of NAT64, which reaches the IPv4 address in an IPv6 address (RFC 6052, RFC 8215). In the
+// second one an operator chooses where that address is.
+var (
+	nat64      = netip.MustParsePrefix("64:ff9b::/96")
+	localNAT64 = netip.MustParsePrefix("64:ff9b:1::/48")
+)
+
+// behind returns the IPv4 addresses that NAT64 may reach for an address.
+func behind(address netip.Addr) (list []netip.Addr) {
+	b := address.As16()
+	at := [][4]int{{12, 13, 14, 15}}
+	switch local := localNAT64.Contains(address); {
+	case !local && !nat64.Contains(address):
+		return nil
+	case local && b[13] == 0 && b[14] == 0 && b[15] == 0: // a prefix of 48, 56 or 64 bits
+		at = [][4]int{{6, 7, 9, 10}, {7, 9, 10, 11}, {9, 10, 11, 12}}
+	}
+	for _, i := range at {
+		if b[i[0]] != 0 { // nothing is behind 0.0.0.0/8
+			list = append(list, netip.AddrFrom4([4]byte{b[i[0]], b[i[1]], b[i[2]], b[i[3]]}))
+		}
+	}
+	return list
+}
+
 // check returns an error for an address that no file may name.
 func check(address netip.Addr) error {
 	a := address.Unmap().WithZone("")
+	for _, other := range behind(a) {
+		if check(other) != nil {
+			return refusedError{address}
+		}
+	}
 	this := a.Is4() && a.As4()[0] == 0 // 0.0.0.0/8, this network
 	if this || a == netip.AddrFrom4([4]byte{255, 255, 255, 255}) || a.IsLoopback() ||
 		a.IsUnspecified() || a.IsLinkLocalUnicast() || a.IsMulticast() ||
