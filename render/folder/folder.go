@@ -342,8 +342,7 @@ func (f *Folder) Commit() error {
 		}
 		return strings.Compare(a, b)
 	})
-	changed := false
-	if err := f.rename(&changed); err != nil && changed {
+	if changed, err := f.rename(); err != nil && changed {
 		return fmt.Errorf("%w: %w", ErrPartial, err)
 	} else if err != nil {
 		return err
@@ -352,38 +351,37 @@ func (f *Folder) Commit() error {
 	return nil
 }
 
-// rename does the work of Commit but for the sync, and sets changed once a file is another one.
-func (f *Folder) rename(changed *bool) error {
-	removed := false
-	for len(f.staged) > 0 {
-		name := f.staged[0]
-		if name == f.List {
-			if err := f.removeStale(changed); err != nil {
-				return err
-			}
-			removed = true
+// rename does the work of Commit but for the sync. It returns whether a file is another one by then,
+// also with an error.
+func (f *Folder) rename() (changed bool, err error) {
+	for len(f.staged) > 0 && f.staged[0] != f.List {
+		if err := f.renameFirst(); err != nil {
+			return changed, err
 		}
-		if err := f.root.Rename(name+Suffix, name); err != nil {
-			return err
-		}
-		noteChange()
-		*changed = true
-		f.staged = f.staged[1:]
+		changed = true
 	}
-	if removed {
-		return nil
-	}
-	return f.removeStale(changed)
-}
-
-func (f *Folder) removeStale(changed *bool) error {
 	for _, name := range f.removed {
 		if err := f.remove(name); err != nil {
-			return err
+			return changed, err
 		}
 		noteChange()
-		*changed = true
+		changed = true
 	}
+	if len(f.staged) > 0 { // the list
+		err = f.renameFirst()
+		changed = changed || err == nil
+	}
+	return changed, err
+}
+
+// renameFirst gives the first staged file its name.
+func (f *Folder) renameFirst() error {
+	name := f.staged[0]
+	if err := f.root.Rename(name+Suffix, name); err != nil {
+		return err
+	}
+	noteChange()
+	f.staged = f.staged[1:]
 	return nil
 }
 

@@ -47,7 +47,9 @@ func Now() Mark {
 // not count.
 func (m Mark) Changed() bool { return Now().changes > m.changes }
 
-// Unsynced returns what was written since then without the disk's word for it, each path once.
+// Unsynced returns what was written since then without the disk's word for it, each path once. It
+// leaves out a path that the disk did not confirm before then either: the list would have no end
+// for a file that is written again and again.
 func (m Mark) Unsynced() []Unsynced {
 	journal.Lock()
 	defer journal.Unlock()

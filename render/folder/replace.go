@@ -16,8 +16,8 @@ var ErrBusy = errors.New("another kiln is writing there; wait until it has ended
 // if may allows it when all is written. The old file stays whole until the new one is on disk.
 // Several processes may replace one file at a time, each under a temporary name of its own; the
 // last one wins. The caller must know that the file is its own: Write is for a file that may be a
-// person's. It returns the new file, open and locked, if it has taken its place, with
-// an error if the disk did not confirm that.
+// person's. It returns the new file, open and locked, if it has taken its place, with an error if
+// the disk did not confirm that.
 func replace(
 	path string, data []byte, mode fs.FileMode, may func(*place) error,
 ) (*os.File, error) {
