@@ -91,7 +91,7 @@ type manager struct {
 }
 
 // maxParts bounds the commas of a text: an empty element of a list needs a hundred times its text.
-// It is fewer than package items allows: a pod has some hundred.
+// They are fewer than package items allows: a pod has some hundred.
 const maxParts = 20_000
 
 // decode reads a text of bounded memory.

@@ -153,7 +153,7 @@ func checkTokens(path string, tokens map[string]string) error {
 	return nil
 }
 
-// unexpected lists what a kubeconfig asks for, beside its server and its certificates.
+// unexpected lists the settings of a kubeconfig that weaken the connection or send something away.
 func unexpected(path string, base *url.URL, config *rest.Config) (notes []string) {
 	server := strings.TrimSuffix(base.Redacted(), "/")
 	note := func(format string, args ...any) {

@@ -197,12 +197,15 @@ func isWanted(dir, pattern string) bool {
 	return err == nil && slices.Contains(strings.Split(text, "\n"), "!"+pattern)
 }
 
+// maxTracked bounds the list of tracked paths, in bytes: one path is enough.
+const maxTracked = 64 << 10
+
 // isTracked reports whether git's index has a path, or something below it. It returns false if git
 // fails.
 func isTracked(top, place string) bool {
 	// No setting of the work tree may make git run another program.
 	args := []string{"-C", top, "-c", "core.fsmonitor=false", "-c", "core.hooksPath=" + os.DevNull}
 	args = append(args, "ls-files", "-z", "--", ":(top,literal)"+place)
-	out, err := output(nil, maxMessages, args...) // ls-files runs nothing else
+	out, err := output(nil, maxTracked, args...) // ls-files runs nothing else
 	return errors.Is(err, errTooMuch) || err == nil && len(out) > 0
 }

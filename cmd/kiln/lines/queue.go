@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// Bounds of a Queue: the waiting lines, and their bytes, up to which Write and Keep add one.
+// Bounds of a Queue: Write and Keep add a line while fewer lines and bytes wait than these.
 const (
 	queueLines, queueBytes = 1024, 2 << 20
 	keptLines, keptBytes   = 4096, 8 << 20

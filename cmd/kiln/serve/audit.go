@@ -86,8 +86,8 @@ func (a *audit) write(r *record) {
 	a.writePaced(r, &a.strangers)
 }
 
-// announced adds a record of what a machine announced. The machines of pools, whose names are what
-// their document's holder makes up, have a pace of their own.
+// announced adds a record of what a machine announced. Machines of pools have a pace of their own:
+// whoever holds the pool's document can invent their names.
 func (a *audit) announced(r *record, pool bool) {
 	if r.given = !pool; r.given {
 		a.write(r)

@@ -10,7 +10,8 @@ import (
 )
 
 // leastConnections is the number of connections that one address may have in a small cluster: a
-// quarter of 4,096, which is how many files Linux lets a process open if nobody says more.
+// quarter of 4,096, which is how many files Linux lets a process open if nobody says more. With
+// more machines the limit of open files has to be higher (docs/delivery.md says so).
 const leastConnections = 1024
 
 // door bounds the open connections of one address, so that nobody there uses up what the system
