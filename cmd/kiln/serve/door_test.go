@@ -7,7 +7,7 @@ import (
 	"net/http"
 	"os"
 	"strings"
-	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -73,7 +73,8 @@ func TestSlowBodies(t *testing.T) {
 func TestSlowPosts(t *testing.T) {
 	t.Parallel()
 	dir, _ := announcing(t, 1, "")
-	r := startChanged(t, dir, nil, func(s *serve.Server) { s.SetBounds(3*time.Second, 1024) })
+	const hearTime = 5 * time.Second
+	r := startChanged(t, dir, nil, func(s *serve.Server) { s.SetBounds(hearTime, 1024) })
 	began := time.Now()
 	var conns []net.Conn
 	for range 600 {
@@ -82,8 +83,8 @@ func TestSlowPosts(t *testing.T) {
 	asked := time.Now()
 	status, _ := r.get(t, "/worker-1/config.ign")
 	require.Equal(t, http.StatusOK, status)
-	require.Less(t, time.Since(asked), 2*time.Second)
-	answers := requireClosed(t, conns, 20*time.Second)
+	require.Less(t, time.Since(asked), hearTime, "it waits for no body")
+	answers := requireClosed(t, conns, time.Minute)
 	t.Logf("all were closed after %s", time.Since(began))
 	for _, answer := range answers {
 		require.True(t, strings.HasPrefix(answer, "HTTP/1.1 503"), answer)
@@ -96,26 +97,21 @@ func TestSlowPosts(t *testing.T) {
 func TestLargePosts(t *testing.T) {
 	t.Parallel()
 	dir, _ := announcing(t, 1, "")
-	r := startChanged(t, dir, nil, func(s *serve.Server) { s.SetBounds(10*time.Second, 1024) })
-	refused := make(chan bool, 40)
-	var all sync.WaitGroup
+	r := startChanged(t, dir, nil, func(s *serve.Server) { s.SetBounds(time.Hour, 1024) })
+	var refused atomic.Int32
 	for range 40 {
 		conn := r.slow(t, "POST /announce/worker-1", "Content-Length: 131072")
-		all.Go(func() {
-			_ = conn.SetReadDeadline(time.Now().Add(3 * time.Second))
-			_, err := io.ReadFull(conn, make([]byte, 12))
-			refused <- err == nil
-		})
+		go func() {
+			if _, err := io.ReadFull(conn, make([]byte, 12)); err == nil {
+				refused.Add(1)
+			}
+		}()
 	}
-	all.Wait()
-	close(refused)
-	n := 0
-	for yes := range refused {
-		if yes {
-			n++
-		}
-	}
-	require.Equal(t, 40-4, n, "512 KiB are heard")
+	const others = 40 - 4 // 512 KiB are heard
+	require.Eventually(t, func() bool { return refused.Load() >= others }, time.Minute,
+		10*time.Millisecond)
+	require.Never(t, func() bool { return refused.Load() > others }, 500*time.Millisecond,
+		10*time.Millisecond)
 }
 
 // TestConnections: an address has so many connections and no more, whatever they are used for, and

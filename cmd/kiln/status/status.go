@@ -54,7 +54,8 @@ not ready, and what ends first. Nothing is changed. With a STATE, kiln says whic
 machines run its documents, and which are not there.
 
 The exit code is 0 if all is done, and 3 if something is left. With --wait kiln asks
-again until all is done, a hook has stopped, or the time is over.
+again until all is done, a hook has stopped, the time is over, or for a minute
+nothing is left but what the user may not see.
 
 ` + state.OneForms,
 		Example: `  kiln status --kubeconfig nodes/admin.conf

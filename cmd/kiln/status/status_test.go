@@ -180,8 +180,8 @@ func TestStatus(t *testing.T) {
 		"more pods than memory": {change: put(podsPath, 200,
 			`{"items":[{}`+strings.Repeat(",{}", 6<<20)+`]}`), fails: "more than 20000 objects"},
 		"more Nodes than memory": {change: put(nodesPath, 200,
-			`{"kind":"NodeList","items":[{}`+strings.Repeat(",{}", 40<<20)+`]}`),
-			fails: `"" is no name of a Node`},
+			`{"kind":"NodeList","items":[{"kind":"X"}`+strings.Repeat(`,{"kind":"X"}`, 9<<20)+
+				`]}`), fails: "more than 20000 objects"},
 		"objects are not applied": {change: put(markerPath, 404, `{}`),
 			want: []string{"API objects: not applied\n"}},
 		"objects of another state": {change: put(markerPath, 200, `{"data":{"objects":"0"}}`),
