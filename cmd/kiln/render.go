@@ -93,8 +93,8 @@ func (f *renderFlags) check() error {
 			"leave --out or --public out")
 	}
 	if len(f.NewRecipients) > 0 && f.Out == "" {
-		return usage.Errorf("%s is for --out: a review twin makes no bundle; leave one of them "+
-			"out", bundle.RecipientFlag)
+		return usage.Errorf("%s is for --out: a review twin makes no bundle; leave %[1]s out",
+			bundle.RecipientFlag)
 	}
 	if err := cmp.Or(usage.CheckSource(&f.Source), f.checkFolders()); err != nil {
 		return err

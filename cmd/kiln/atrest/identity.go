@@ -92,17 +92,18 @@ func (k *Keys) load(name string) ([]age.Identity, error) {
 		return nil, err
 	}
 	encrypted := Is(data)
-	if stored {
-		if err := CheckMode(path, encrypted, "it opens the bundle"); err != nil {
-			return nil, err
+	var list []age.Identity
+	if !encrypted { // the mode of another file is nobody's business
+		list, err = parseIdentities(path, data)
+	}
+	if err == nil && stored {
+		err = CheckMode(path, encrypted, "it opens the bundle")
+	}
+	if err == nil && encrypted {
+		if data, err = openIdentities(path, data); err == nil {
+			list, err = parseIdentities(path, data)
 		}
 	}
-	if encrypted {
-		if data, err = openIdentities(path, data); err != nil {
-			return nil, err
-		}
-	}
-	list, err := parseIdentities(path, data)
 	if err != nil {
 		return nil, err
 	}
@@ -180,7 +181,7 @@ func parseIdentities(path string, data []byte) (list []age.Identity, err error) 
 			"FILE)", path, shell.Word(path))
 	}
 	var errs []error
-	number := 0
+	number, holds := 0, false
 	for line := range strings.Lines(string(data)) {
 		number++
 		word := strings.TrimSpace(line)
@@ -188,19 +189,21 @@ func parseIdentities(path string, data []byte) (list []age.Identity, err error) 
 			continue
 		}
 		i, err := parseIdentity(word)
+		holds = holds || err == nil || !errors.Is(err, errNotAge)
 		if err != nil {
 			errs = append(errs, fmt.Errorf("%s: line %d: %w", path, number, err))
 			continue
 		}
 		list = append(list, i)
 	}
-	if len(errs) == 0 && len(list) == 0 {
-		errs = append(errs, fmt.Errorf("%s: there is no identity in it; "+
-			"age-keygen -o FILE writes one", path))
+	if !holds {
+		return nil, fmt.Errorf("%s: holds no age identity; age-keygen -o FILE writes one", path)
 	}
-	const most = 5 // any other file has as many mistakes as lines
+	const most = 5
 	return list, errors.Join(errs[:min(len(errs), most)]...)
 }
+
+var errNotAge = errors.New("not an identity of age; want AGE-SECRET-KEY-1… or AGE-PLUGIN-…")
 
 // parseIdentity reads one identity. No error of it shows the line.
 func parseIdentity(word string) (i age.Identity, err error) {
@@ -217,7 +220,7 @@ func parseIdentity(word string) (i age.Identity, err error) {
 		return nil, errors.New("a recipient, which encrypts; the identity is the line that " +
 			"begins with AGE-SECRET-KEY- or AGE-PLUGIN-")
 	default:
-		return nil, errors.New("not an identity of age; want AGE-SECRET-KEY-1… or AGE-PLUGIN-…")
+		return nil, errNotAge
 	}
 	if err != nil {
 		return nil, errors.New("an identity that is cut off or damaged; restore it from a copy")

@@ -37,10 +37,11 @@ func (r *Run) Open(c *config.Cluster) (*File, error) {
 	switch {
 	case err == nil:
 		f, err := r.open(stored)
-		if err == nil {
-			f.configured(&r.Source, r.Config, c)
+		if err != nil {
+			return nil, err
 		}
-		return f, err
+		f.configured(&r.Source, r.Config, c)
+		return f, f.checkStored(&r.Source, c)
 	case !errors.Is(err, fs.ErrNotExist):
 		return nil, err
 	}
@@ -67,7 +68,7 @@ func (r *Run) begin(path string, c *config.Cluster, given pki.Given) (f *File, e
 	if err := r.mayBegin(path, c.Metadata.Name); err != nil {
 		return nil, err
 	}
-	if err := r.checkConsent(path, nil, r.Config, c); err != nil {
+	if err := r.checkConsent(nil, path, r.Config, c); err != nil {
 		return nil, err
 	}
 	f = &File{

@@ -1,17 +1,35 @@
 package bundle
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 
 	"kiln/pki"
 	"kiln/render"
 	"kiln/render/config"
 )
 
+// missingError comes when a verb needs a bundle, and there is none in the file path.
+type missingError struct{ path string }
+
+func (e *missingError) Error() string {
+	return e.path + ": there is no bundle; if the cluster exists, restore the bundle from its " +
+		"backup, or name it with --secrets; for a new cluster the first kiln render --out makes " +
+		"it, encrypted at once if the configuration has recipients"
+}
+
+// Is reports whether the target is fs.ErrNotExist.
+func (e *missingError) Is(target error) bool { return target == fs.ErrNotExist }
+
 // OpenFor returns the bundle of a configuration. It fails if it is the bundle of another cluster,
 // or older than the public half beside the configuration.
 func (s *Source) OpenFor(path string, c *config.Cluster) (*File, error) {
-	r, err := s.stored(s.Path(path, c.Metadata.Name))
+	name := s.Path(path, c.Metadata.Name)
+	r, err := s.stored(name)
+	if s.Secrets == "" && errors.Is(err, fs.ErrNotExist) {
+		return nil, &missingError{name}
+	}
 	if err != nil {
 		return nil, err
 	}

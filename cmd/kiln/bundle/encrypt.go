@@ -16,9 +16,7 @@ import (
 // command line does not name that.
 func (s *Source) ToEncrypt(path string, c *config.Cluster) (*File, error) {
 	if name := s.Path(path, c.Metadata.Name); name != "-" && paths.Absent(name) {
-		return nil, fmt.Errorf("%s: there is no bundle; if the cluster exists, restore the bundle "+
-			"from its backup, or name it with --secrets; for a new cluster the first kiln render "+
-			"--out makes it, encrypted at once if the configuration has recipients", name)
+		return nil, &missingError{name}
 	}
 	f, err := s.OpenFor(path, c)
 	if err == nil && f.Piped {
@@ -26,7 +24,7 @@ func (s *Source) ToEncrypt(path string, c *config.Cluster) (*File, error) {
 			"name the bundle's file", f.Path)
 	}
 	if err == nil {
-		err = s.checkConsent(f.Path, f.had(), path, c)
+		err = s.checkConsent(f, f.Path, path, c)
 	}
 	return f, err
 }

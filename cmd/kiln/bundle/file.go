@@ -37,6 +37,7 @@ type File struct {
 	wanted []string          // the recipients of the configuration
 
 	encrypt string // the command that encrypts the bundle to them
+	again   bool   // RecipientFlag named only recipients that the bundle has
 }
 
 // raw is a bundle's file as it was read.

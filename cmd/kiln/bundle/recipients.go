@@ -2,11 +2,11 @@ package bundle
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
+	"kiln/cmd/kiln/git"
 	"kiln/render/config"
 	"kiln/render/shell"
 )
@@ -15,31 +15,63 @@ import (
 // configuration alone says is no consent: somebody else may have written it.
 const RecipientFlag = "--new-recipient"
 
+// checkNamed returns an error if the command line names a recipient that the configuration does
+// not.
+func (s *Source) checkNamed(c *config.Cluster) error {
+	if left := without(s.NewRecipients, c.Spec.Secrets.Recipients); len(left) > 0 {
+		return fmt.Errorf("%s %s: spec.secrets.recipients does not have it; "+
+			"write it there, or leave the flag out", RecipientFlag, shell.Word(left[0]))
+	}
+	return nil
+}
+
 // checkConsent returns an error if a configuration, in the file path, would give the bundle of the
 // file name to a recipient that it did not have, and that the command line does not name. It also
-// fails if the command line names one that the configuration does not.
-func (s *Source) checkConsent(name string, had []string, path string, c *config.Cluster) error {
-	wanted := c.Spec.Secrets.Recipients
-	for _, r := range s.NewRecipients {
-		if !slices.Contains(wanted, r) {
-			return fmt.Errorf("%s %s: spec.secrets.recipients does not have it; "+
-				"write it there, or leave the flag out", RecipientFlag, shell.Word(r))
-		}
+// fails if the command line names one that the configuration does not. f is nil if there is no
+// bundle yet. No command in the error has a new recipient after the flag: who copies it would
+// consent without asking anybody.
+func (s *Source) checkConsent(f *File, name, path string, c *config.Cluster) error {
+	if err := s.checkNamed(c); err != nil {
+		return err
 	}
-	had = slices.Concat(had, s.NewRecipients)
+	what := "%s: these could read the new bundle, with every secret of the cluster:"
+	had := s.NewRecipients
+	if f != nil {
+		what = "%s: the configuration names recipients that the bundle did not have until now, " +
+			"and each could read every secret of the cluster:"
+		had = slices.Concat(had, f.had())
+	}
+	wanted := c.Spec.Secrets.Recipients
 	added := without(wanted, had)
 	if len(added) == 0 {
 		return nil
 	}
-	lines := append([]string{fmt.Sprintf("%s: the configuration names recipients that it did not "+
-		"have until now, and each could read every secret of the cluster:", name)},
-		differences(had, wanted)...)
-	ask := "Ask that person first, and not by the way that the file came"
-	if _, err := os.Stat(path); err == nil {
-		ask = history(path, added[0]) + " shows who wrote it. " + ask
+	lines := append([]string{fmt.Sprintf(what, name)}, differences(had, wanted)...)
+	if git.InWorkTree(path) {
+		lines = append(lines, history(path, added[0])+" shows who wrote it.")
 	}
-	return fmt.Errorf("%s\n%s; then name it: %s RECIPIENT, once for each",
-		strings.Join(lines, "\n"), ask, RecipientFlag)
+	return fmt.Errorf("%s\nFirst ask the owner of each recipient, over another channel than the "+
+		"one by which the file came. If you know them all, run the same command again, with "+
+		"%s RECIPIENT for each, as its owner told you", strings.Join(lines, "\n"), RecipientFlag)
+}
+
+// checkStored returns an error if the command line of a verb that encrypts no stored bundle anew
+// names a recipient that the bundle does not have. One that it has may be named: the same command
+// line runs again.
+func (f *File) checkStored(s *Source, c *config.Cluster) error {
+	if err := s.checkNamed(c); err != nil {
+		return err
+	}
+	left := s.NewRecipients
+	if f.Sealed {
+		left = without(left, f.had())
+	}
+	if len(left) > 0 {
+		return fmt.Errorf("%s: the bundle %s is there already, and is not encrypted to this "+
+			"recipient; run: %s %[1]s RECIPIENT", RecipientFlag, f.Path, f.encrypt)
+	}
+	f.again = len(s.NewRecipients) > 0
+	return nil
 }
 
 // history returns the command that shows who wrote a recipient into a configuration. The beginning
@@ -95,12 +127,20 @@ func (f *File) Notes() []string {
 	note, lines := "", differences(f.had(), f.wanted)
 	switch {
 	case f.Piped || f.New:
+	case f.again && len(lines) == 0:
+		return []string{fmt.Sprintf("%s: %s is encrypted to it already, and the flag changes "+
+			"nothing", RecipientFlag, f.Path)}
 	case !f.Sealed && len(f.wanted) > 0:
 		note = "%s is not encrypted, although the configuration names recipients"
 	case !f.Sealed && len(f.Recipients) > 0:
 		return []string{fmt.Sprintf("%s is not encrypted any more; spec.secrets.recipients says "+
 			"to whom it is to be encrypted, and is missing", f.Path)}
-	case !f.Sealed || len(f.wanted) == 0:
+	case !f.Sealed:
+	case len(f.wanted) == 0 && len(lines) > 0:
+		return append(append([]string{f.Path + " is encrypted to recipients that the " +
+			"configuration does not name any more:"}, lines...), "it stays so; write those that "+
+			"are to open it into spec.secrets.recipients")
+	case len(f.wanted) == 0:
 	case f.lock.ByPassphrase():
 		note = "%s is encrypted with a passphrase, and the configuration names recipients"
 	case len(f.Recipients) == 0:

@@ -174,6 +174,11 @@ func (s *Secret) workTree() (top, place string) {
 	return top, place
 }
 
+// InWorkTree reports whether a file is there and lies in a git work tree.
+func InWorkTree(name string) bool {
+	return !paths.Absent(name) && workTree(filepath.Dir(paths.Resolve(name))) != ""
+}
+
 // workTree returns the folder of the git work tree that dir lies in, or nothing. The .git of a work
 // tree is a folder, or a file in a linked work tree.
 func workTree(dir string) string {

@@ -2,12 +2,14 @@ package upkeep
 
 import (
 	"fmt"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 
 	"kiln/cmd/kiln/atrest"
 	"kiln/cmd/kiln/bundle"
 	"kiln/cmd/kiln/configuration"
+	"kiln/cmd/kiln/git"
 	"kiln/cmd/kiln/message"
 	"kiln/cmd/kiln/usage"
 	"kiln/render/plural"
@@ -18,6 +20,7 @@ import (
 type encryptFlags struct {
 	bundle.Source
 	config configuration.Source
+	others bool // --to-others-only
 	form   string
 }
 
@@ -34,7 +37,8 @@ its recipients are others: --identity opens it. No other verb changes to whom a
 bundle is encrypted.
 
 Somebody else may have written the configuration: a recipient that the bundle did not
-have until now is named on the command line too, with --new-recipient.
+have until now is named on the command line too, with --new-recipient. If --identity
+does not open the result, nothing is written without --to-others-only.
 
 The plain text is overwritten in no place: the blocks of the disk, snapshots, backups
 and the history of git may still hold it. So may an older encrypted version, for a
@@ -51,6 +55,8 @@ age -d shows a bundle, and writes it back in plain.`,
 		"NAME.secrets.yaml or NAME.secrets.yaml.age beside the configuration)")
 	usage.IdentityFlag(cmd, &f.Source)
 	usage.NewRecipientFlag(cmd, &f.Source)
+	cmd.Flags().BoolVar(&f.others, "to-others-only", false, "encrypt the bundle also if your "+
+		"identity does not open it then")
 	usage.OutputFlag(cmd, &f.form, "report")
 	return cmd
 }
@@ -75,10 +81,12 @@ func (f *encryptFlags) run(cmd *cobra.Command) error {
 		return err
 	}
 	added, gone := b.Differences()
+	notes := keepIdentityOut(&f.Source, f.config.Path)
 	done, err := b.Encrypt(recipients)
 	if err != nil {
 		return err
 	}
+	defer func() { message.Notes(cmd.ErrOrStderr(), notes) }()
 	if f.form == "json" {
 		return message.Report(cmd.OutOrStdout(), struct {
 			Bundle     string   `json:"bundle"`
@@ -100,7 +108,6 @@ func (f *encryptFlags) run(cmd *cobra.Command) error {
 	for _, r := range gone {
 		message.Printf(cmd.OutOrStdout(), "  - %s\n", r)
 	}
-	var notes []string
 	switch {
 	case unread != nil:
 		notes = append(notes, "you cannot read it any more: "+unread.Error())
@@ -108,13 +115,23 @@ func (f *encryptFlags) run(cmd *cobra.Command) error {
 		notes = append(notes, "try that you can read it: kiln secrets public --identity FILE "+
 			"--secrets "+shell.Word(b.Path))
 	}
-	message.Notes(cmd.ErrOrStderr(), append(notes, "the disk, its backups and git may still hold "+
-		"what the file was before; whoever could read that has every secret until it is rotated"))
+	notes = append(notes, "the disk, its backups and git may still hold "+
+		"what the file was before; whoever could read that has every secret until it is rotated")
 	return nil
 }
 
+// keepIdentityOut keeps the plain file of the identity out of git.
+func keepIdentityOut(s *bundle.Source, config string) []string {
+	plain := s.Keys.PlainFile()
+	if plain == "" {
+		return nil
+	}
+	return git.KeepOut(filepath.Dir(config), git.Secret{Name: plain, Read: true})
+}
+
 // unreadable returns why the identity at hand will not open the bundle, and nil if it will, or if
-// none was given. For a plain bundle that is the error: nobody here might ever read it again.
+// none was given. That is the error unless --to-others-only is given: nobody here might ever read
+// the bundle again.
 func (f *encryptFlags) unreadable(b *bundle.File, recipients []string) (why, err error) {
 	if !f.Keys.Given() {
 		return nil, nil
@@ -124,9 +141,10 @@ func (f *encryptFlags) unreadable(b *bundle.File, recipients []string) (why, err
 		return nil, err
 	}
 	_, _, why = f.Keys.Open(b.Path, sealed)
-	if why != nil && !b.Sealed {
+	if why != nil && !f.others {
 		return nil, fmt.Errorf("%w: you could not read the bundle any more; add the recipient of "+
-			"your identity to spec.secrets.recipients, or name another identity", why)
+			"your identity to spec.secrets.recipients, or name another identity; if the bundle "+
+			"is for others alone, add --to-others-only", why)
 	}
 	return why, nil
 }
