@@ -26,8 +26,9 @@ type serveFlags struct {
 func serveCommand() *cobra.Command {
 	var f serveFlags
 	cmd := &cobra.Command{
-		Use:   "serve DIR...",
-		Short: "Give each machine its document over HTTP, once and for a limited time",
+		Annotations: usage.Reads(), // a server says itself what it gave
+		Use:         "serve DIR...",
+		Short:       "Give each machine its document over HTTP, once and for a limited time",
 		Long: `Give each machine its document over HTTP, once and for a limited time. DIR is a
 folder that kiln render wrote. Another DIR may be a folder that kiln netboot or
 kiln lock --save wrote; everybody gets the programs of the latter.

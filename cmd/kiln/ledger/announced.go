@@ -25,7 +25,7 @@ type announcedFile struct {
 // board is empty, and keepAnnounced puts the file aside.
 func (l *Ledger) readAnnounced(o *Options, old []byte) error {
 	rows, err := l.announcedRows(old)
-	if errors.Is(err, folder.ErrBusy) {
+	if errors.Is(err, errUsed) {
 		return err
 	}
 	l.unread = err

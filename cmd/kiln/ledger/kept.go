@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -23,9 +24,21 @@ type kept struct {
 	written int64 // the changes that are on disk
 }
 
-// own makes this process the owner of the file. It fails as folder.Own does.
+// errUsed comes when another server has a file. To take another file is no way out: its server would
+// not know which documents were given.
+var errUsed = errors.New("another kiln serve uses this state; end that one first")
+
+// own makes this process the owner of the file. It fails as folder.Own does, but with errUsed if
+// another process has the file.
 func (k *kept) own() (err error) {
 	k.file, err = folder.Own(k.path)
+	return k.explain(err)
+}
+
+func (k *kept) explain(err error) error {
+	if errors.Is(err, folder.ErrBusy) {
+		return fmt.Errorf("%s: %w", k.path, errUsed)
+	}
 	return err
 }
 
@@ -52,7 +65,7 @@ func (k *kept) save() error {
 		err = fmt.Errorf("it would be larger than %d MiB", k.limit>>20)
 	}
 	if err == nil {
-		err = k.file.Replace(k.buffer.Bytes(), 0o600)
+		err = k.explain(k.file.Replace(k.buffer.Bytes(), 0o600))
 	}
 	if err != nil {
 		return fmt.Errorf("%s: the state cannot be kept: %w", k.path, err)

@@ -5,6 +5,7 @@ package serve
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log"
@@ -136,6 +137,11 @@ func (s *Server) Begin(log io.Writer) error {
 	return s.state.Forget(s.again)
 }
 
+// Ended is a cause of the end of a context with which a server ends. It stands in the log.
+type Ended string
+
+func (e Ended) Error() string { return string(e) }
+
 // Serve answers on l until the window ends or ctx is done. It fails if the listener fails, or if
 // the state cannot be written. Transfers that are open at the end have some seconds left. It may be
 // called once, after Begin.
@@ -155,6 +161,9 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	select {
 	case <-ctx.Done():
 		why = "asked to"
+		if cause := Ended(""); errors.As(context.Cause(ctx), &cause) {
+			why = cause.Error()
+		}
 	case <-window.C:
 		why = "the window has ended"
 	case failure = <-s.broken:

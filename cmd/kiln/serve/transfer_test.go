@@ -74,8 +74,7 @@ func TestKilled(t *testing.T) {
 	// it would leave is on disk.
 	state := filepath.Join(dir, "served.json")
 	_, err = serve.New([]string{dir}, serve.Options{State: state, Window: time.Hour})
-	require.EqualError(t, err, state+": another kiln is writing there; wait until it has ended, "+
-		"and try again")
+	require.EqualError(t, err, state+": another kiln serve uses this state; end that one first")
 	left, err := os.ReadFile(state)
 	require.NoError(t, err)
 	copied := filepath.Join(t.TempDir(), "served.json")

@@ -102,19 +102,27 @@ func (w *Watch) Log() io.Writer {
 	return w.stderr
 }
 
+// ended says why a wait has ended before its time.
+var ended = map[announce.Result]serve.Ended{
+	announce.AllDone:     "all machines are done",
+	announce.SomeStopped: "a machine has stopped",
+}
+
 // Serve serves until the window ends or, with --wait, until the wait ends.
 func (w *Watch) Serve(ctx context.Context, s *serve.Server, l net.Listener) error {
 	view := w.view.Load()
 	if view == nil {
 		return s.Serve(ctx, l)
 	}
-	ctx, cancel := context.WithTimeout(ctx, w.life)
+	ctx, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	ctx, cancel := context.WithTimeoutCause(ctx, w.life, serve.Ended("--wait-timeout is over"))
 	defer cancel()
 	over := make(chan struct{})
 	go func() {
 		defer close(over)
-		defer cancel()
 		w.result = view.Wait(ctx)
+		end(ended[w.result])
 	}()
 	err := s.Serve(ctx, l)
 	cancel()
