@@ -176,7 +176,7 @@ func (w *writer) openDocuments() (err error) {
 			name := filepath.Join(w.out, InventoryFile)
 			inv, err := document.ParseInventory(name, list)
 			if err != nil {
-				return nil, fmt.Errorf("%w; remove it, or name another folder with --out", err)
+				return nil, err
 			}
 			if inv.Cluster != w.cluster.Public.Cluster {
 				err = w.foreign(w.out, inv.Name, inv.Cluster, "--out")

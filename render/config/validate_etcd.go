@@ -3,6 +3,7 @@ package config
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"kiln/render/yamlpath"
@@ -44,10 +45,18 @@ func (v *checker) members(n int, e *Etcd, what, instead string) {
 	switch {
 	case n > maxMembers:
 		v.report(nodes, "%s, which slow each other down; at most %d%s", what, maxMembers, instead)
-	case n%2 == 0 && !e.AllowEvenMembers:
+	case n%2 == 0 && !e.AllowEvenMembers && !v.misspeltRole():
 		v.report(nodes, "%s, which survive no more failures than %d would; "+
 			"add or remove one, or set controlPlane.etcd.allowEvenMembers: true", what, n-1)
 	}
+}
+
+// misspeltRole reports whether a node has a role that does not exist: it may be one of the members
+// that seem to be missing. The decoder has reported it.
+func (v *checker) misspeltRole() bool {
+	return slices.ContainsFunc(v.c.Spec.Nodes, func(n Node) bool {
+		return n.Role != "" && !slices.Contains(roles, n.Role)
+	})
 }
 
 // withoutNode checks that a layer of etcd machines sets nothing of a Node. These machines have

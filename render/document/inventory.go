@@ -96,6 +96,7 @@ func ParseInventory(name string, data []byte) (*Inventory, error) {
 	err := json.Unmarshal(data, &inv)
 	switch {
 	case err != nil:
+		err = errors.New("the file is damaged")
 	case inv.Kind != InventoryKind:
 		err = errors.New("its kind is not " + InventoryKind)
 	case len(inv.Documents) == 0:
@@ -104,7 +105,8 @@ func ParseInventory(name string, data []byte) (*Inventory, error) {
 		err = inv.checkOnce()
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%s: not an inventory of kiln: %w", name, err)
+		return nil, fmt.Errorf("%s: not an inventory of kiln: %w; move the folder away and render "+
+			"again: the same input gives the same documents", name, err)
 	}
 	return &inv, nil
 }

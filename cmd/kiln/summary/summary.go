@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/url"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -75,8 +76,13 @@ func (r *Run) documents(out io.Writer, result *render.Result) error {
 		}
 	}
 	for _, name := range result.Removed {
-		message.Printf(out, "removed %s: the configuration has no such machine\n",
-			filepath.Join(r.Out, name))
+		why := "the configuration has no such machine"
+		for _, e := range result.Inventory.Documents {
+			if path.Dir(e.Document) == path.Dir(name) { // another system, another form
+				why = "its document is " + path.Base(e.Document) + " now"
+			}
+		}
+		message.Printf(out, "removed %s: %s\n", filepath.Join(r.Out, name), why)
 	}
 	return nil
 }
