@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"io"
 	"runtime/debug"
 
 	"github.com/spf13/cobra"
@@ -16,7 +17,7 @@ var version = ""
 
 func versionCommand() *cobra.Command {
 	var form string
-	var licences bool
+	var withLicenses bool
 	cmd := &cobra.Command{
 		Use:         "version",
 		Annotations: usage.Reads(),
@@ -25,44 +26,49 @@ func versionCommand() *cobra.Command {
 			"made from.",
 		Example: "  kiln version\n  kiln version --licenses",
 		Args:    usage.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
+		RunE: func(cmd *cobra.Command, _ []string) (err error) {
 			text := ""
-			if licences {
-				var err error
+			if withLicenses {
 				if text, err = licenses.Text(); err != nil {
 					return err
 				}
 			}
-			commit, modified := "", false
-			if info, ok := debug.ReadBuildInfo(); ok {
-				commit, modified = revision(info.Settings)
-			}
-			if form == "json" {
-				return message.JSON(cmd.OutOrStdout(), struct {
-					Version  string `json:"version"`
-					Commit   string `json:"commit,omitempty"`
-					Modified bool   `json:"modified,omitempty"`
-					Licenses string `json:"licenses,omitempty"`
-				}{versionName(), commit, modified, text})
-			}
-			switch {
-			case licences:
-				message.Printf(cmd.OutOrStdout(), "%s", text)
-				return nil
-			case modified:
-				commit += ", with changes that are not committed"
-			}
-			message.Printf(cmd.OutOrStdout(), "kiln %s\n", versionName())
-			if commit != "" {
-				message.Printf(cmd.OutOrStdout(), "commit %s\n", commit)
-			}
-			return nil
+			return printVersion(cmd.OutOrStdout(), form, text)
 		},
 	}
-	cmd.Flags().BoolVar(&licences, "licenses", false,
-		"print the licences and notices of Go and of all modules in the program")
+	cmd.Flags().BoolVar(&withLicenses, "licenses", false,
+		"print the licenses and notices of Go and of all modules in the program")
 	usage.OutputFlag(cmd, &form, "version")
 	return cmd
+}
+
+// printVersion prints the version in a form of --output. If text has the licenses, it is printed
+// beside the version in JSON, and alone for people.
+func printVersion(out io.Writer, form, text string) error {
+	commit, modified := "", false
+	if info, ok := debug.ReadBuildInfo(); ok {
+		commit, modified = revision(info.Settings)
+	}
+	if form == "json" {
+		return message.JSON(out, struct {
+			Version  string `json:"version"`
+			Commit   string `json:"commit,omitempty"`
+			Modified bool   `json:"modified,omitempty"`
+			Licenses string `json:"licenses,omitempty"`
+		}{versionName(), commit, modified, text})
+	}
+	if text != "" {
+		message.Printf(out, "%s", text)
+		return nil
+	}
+	if modified {
+		commit += ", with changes that are not committed"
+	}
+	message.Printf(out, "kiln %s\n", versionName())
+	if commit != "" {
+		message.Printf(out, "commit %s\n", commit)
+	}
+	return nil
 }
 
 // revision returns the commit that the program was built from, and whether its files had changed

@@ -61,7 +61,7 @@ func (v *checker) nodeName(n *Node, at *yamlpath.Location) {
 			"begin with a letter, such as node-%s", quote(name), dashed.Replace(name))
 	case name == "localhost" || strings.HasSuffix(name, ".localhost"):
 		v.report(at, "%s means every machine itself; choose another name", quote(name))
-	case slices.Contains(v.serviceNames(), strings.ToLower(name)):
+	case slices.Contains(ServiceNames(v.c.Spec.Network.DNSDomain), strings.ToLower(name)):
 		v.report(at, "%s is a name by which pods call the API server, and this machine could "+
 			"answer for it; choose another name", quote(name))
 	case slices.Contains(reservedNames, name):
@@ -75,11 +75,11 @@ func (v *checker) nodeName(n *Node, at *yamlpath.Location) {
 	}
 }
 
-// serviceNames returns the names of the Service of the API server, which stand in its certificate.
-func (v *checker) serviceNames() []string {
+// ServiceNames returns the names of the Service of the API server in a DNS domain. They stand in
+// its certificate.
+func ServiceNames(domain string) []string {
 	const service = "kubernetes.default.svc"
-	return []string{"kubernetes", "kubernetes.default", service,
-		service + "." + v.c.Spec.Network.DNSDomain}
+	return []string{"kubernetes", "kubernetes.default", service, service + "." + domain}
 }
 
 // dashed puts dashes between the parts of an address.

@@ -4,6 +4,8 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+
+	"kiln/render/config"
 )
 
 // Names are the subject alternative names of a certificate: DNS names and addresses, each list
@@ -19,8 +21,7 @@ type Names struct {
 // follows a moving address is never refused.
 func (p *Plan) APIServerNames() Names {
 	var n Names
-	const service = "kubernetes.default.svc"
-	n.add("kubernetes", "kubernetes.default", service, service+"."+p.DNSDomain)
+	n.add(config.ServiceNames(p.DNSDomain)...)
 	n.add("localhost", p.EndpointHost)
 	n.add(p.Config.Spec.ControlPlane.APIServer.CertSANs...)
 	if p.VIP.IsValid() {

@@ -14,7 +14,7 @@ import (
 // rule says what certain changes ask of a running machine.
 type rule struct {
 	kind  string         // of the entry; empty for all
-	path  string         // of a file, or of the kind's; empty for all
+	path  string         // of the file, or of the entry if kind is set; empty for all
 	field *regexp.Regexp // the field's name; nil for all
 	line  *regexp.Regexp // the added or removed line; nil for all
 	gone  bool           // reports whether it is only for a field that the newer state lacks

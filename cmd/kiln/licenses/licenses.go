@@ -1,4 +1,4 @@
-// Package licenses holds the licences and notices of what is linked into kiln.
+// Package licenses holds the licenses and notices of what is linked into kiln.
 package licenses
 
 import (
@@ -15,13 +15,13 @@ import (
 //go:embed licenses.txt.gz
 var packed []byte
 
-// Text returns the licences and notices of Go and of all modules in the program, on each of its
+// Text returns the licenses and notices of Go and of all modules in the program, on each of its
 // systems: the modules by their paths, each with the numbers of its texts, and then the texts, each
 // once.
 func Text() (string, error) {
 	r, err := gzip.NewReader(bytes.NewReader(packed))
 	if err != nil {
-		return "", fmt.Errorf("licences: %w", err)
+		return "", fmt.Errorf("licenses: %w", err)
 	}
 	text, err := io.ReadAll(r)
 	return string(text), err

@@ -14,7 +14,7 @@ import (
 	"kiln/render/kinds"
 )
 
-// policy is what is read of a policy.
+// policy holds the fields of an audit policy that the check reads.
 type policy struct {
 	OmitStages []string `json:"omitStages"`
 	Rules      []rule   `json:"rules"`
@@ -53,12 +53,15 @@ var users = []user{
 	{"NAME", nil},
 }
 
-// verbs are what they may ask of a resource.
-var verbs = map[string][]string{
-	"secrets": {
+// requests are what they may ask, by resource.
+var requests = []struct {
+	resource string
+	verbs    []string
+}{
+	{"secrets", []string{
 		"get", "list", "watch", "create", "update", "patch", "delete", "deletecollection",
-	},
-	"serviceaccounts/token": {"create"},
+	}},
+	{"serviceaccounts/token", []string{"create"}},
 }
 
 // Findings returns what is wrong with a document if it is an audit policy, once for each rule. A
@@ -70,11 +73,11 @@ func Findings(text []byte) (found []kinds.Finding) {
 		!slices.ContainsFunc(p.Rules, records) {
 		return nil
 	}
-	for _, resource := range []string{"secrets", "serviceaccounts/token"} {
-		for _, verb := range verbs[resource] {
+	for _, r := range requests {
+		for _, verb := range r.verbs {
 			for _, u := range users {
 				for _, namespace := range []string{"", "default", "kube-system"} {
-					found = append(found, p.ask(u, verb, resource, namespace)...)
+					found = append(found, p.ask(u, verb, r.resource, namespace)...)
 				}
 			}
 		}
@@ -116,13 +119,13 @@ func (p *policy) ask(u user, verb, resource, namespace string) []kinds.Finding {
 // matches does what k8s.io/apiserver/pkg/audit/policy does in 1.36.3 with a request for a resource.
 // A rule for some objects by name matches none: what it says of those is the user's wish.
 func (r *rule) matches(u user, verb, resource, namespace string) bool {
-	any := func(list []string, values ...string) bool {
+	matchesAny := func(list []string, values ...string) bool {
 		isListed := func(value string) bool { return slices.Contains(list, value) }
 		return len(list) == 0 || slices.ContainsFunc(values, isListed)
 	}
 	groups := append([]string{"system:authenticated"}, u.groups...)
-	if !any(r.Users, u.name) || !any(r.UserGroups, groups...) || !any(r.Verbs, verb) ||
-		!any(r.Namespaces, namespace) {
+	if !matchesAny(r.Users, u.name) || !matchesAny(r.UserGroups, groups...) ||
+		!matchesAny(r.Verbs, verb) || !matchesAny(r.Namespaces, namespace) {
 		return false
 	}
 	name, subresource, _ := strings.Cut(resource, "/")
@@ -131,7 +134,7 @@ func (r *rule) matches(u user, verb, resource, namespace string) bool {
 		words = append(words, "*/"+subresource)
 	}
 	for _, g := range r.Resources {
-		if (g.Group == "" || g.Group == "*") && any(g.Resources, words...) &&
+		if (g.Group == "" || g.Group == "*") && matchesAny(g.Resources, words...) &&
 			len(g.ResourceNames) == 0 {
 			return true
 		}
