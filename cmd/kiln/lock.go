@@ -48,7 +48,7 @@ login have stored.
 With --save all files are fetched and kept in a new folder, each below the path of its
 URL. Any web server can hand them out as a mirror (binaries.mirror); kiln serve does.
 
-This is the one verb that opens connections. It uses the proxy of the environment
+This is the one verb that asks registries and mirrors. It uses the proxy of the environment
 (HTTPS_PROXY, NO_PROXY). docs/binaries.md says what is fetched from where.`,
 		Example: `  kiln lock cluster.yaml
   kiln lock cluster.yaml --images
