@@ -351,7 +351,7 @@ func (f *Folder) Commit() error {
 	return nil
 }
 
-// rename does the work of Commit but for the sync. It returns whether a file is another one by then,
+// rename does the work of Commit but for the sync. It returns whether a file has changed by then,
 // also with an error.
 func (f *Folder) rename() (changed bool, err error) {
 	for len(f.staged) > 0 && f.staged[0] != f.List {

@@ -57,10 +57,12 @@ var readers = map[string][]string{
 	},
 	opened: {
 		"cmd/kiln/apiserver.checkNamed",
-		"manifests.Read", "patches.Apply", "patches.failed", "patches.failure", "patches.inline", "patches.kustomize",
+		"manifests.Read", "patches.Apply", "patches.failed", "patches.failure", "patches.inline",
+		"patches.kustomize",
 		"patches.noteObjects", "patches.notePatch", "patches.objectsIn", "patches.replacementsIn",
 		"patches.withHead", "pki/form.Problems", "render/addons/networks.newJudge",
-		"render/check/audit.Findings", "render/ignition.Translate", "render/ignition.onlyDocument", "render/kinds.check",
+		"render/check/audit.Findings", "render/ignition.Translate", "render/ignition.onlyDocument",
+		"render/kinds.check",
 		"render/kinds.define",
 	},
 	made: {

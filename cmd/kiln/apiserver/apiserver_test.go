@@ -288,7 +288,8 @@ func TestKubeconfigBounds(t *testing.T) {
 		"many values": {"x: [" + strings.Repeat("{},", 60_000) + "]",
 			"line 4, column 149994: more than 50000 values"},
 		"aliases": {"x: &x [" + strings.Repeat("1,", 1000) + "], y: [" +
-			strings.Repeat("*x,", 100) + "]", "line 4, column 2187: aliases stand for 50050 values"},
+			strings.Repeat("*x,", 100) + "]",
+			"line 4, column 2187: aliases stand for 50050 values"},
 		"aliases behind a line break of YAML": {"x:\u0085  &x [" + strings.Repeat("1,", 1000) +
 			"], y: [" + strings.Repeat("\u0085  *x,", 100) + "]",
 			"line 55, column 3: aliases stand for 50050 values"},

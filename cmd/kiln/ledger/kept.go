@@ -24,8 +24,8 @@ type kept struct {
 	written int64 // the changes that are on disk
 }
 
-// errUsed comes when another server has a file. To take another file is no way out: its server would
-// not know which documents were given.
+// errUsed comes when another server has a file. To take another file is no way out: its server
+// would not know which documents were given.
 var errUsed = errors.New("another kiln serve uses this state; end that one first")
 
 // own makes this process the owner of the file. It fails as folder.Own does, but with errUsed if

@@ -213,10 +213,12 @@ func TestUnreadIndex(t *testing.T) {
 		make func(path string) error
 		want string
 	}{
-		"a folder": {func(path string) error { return os.Mkdir(path, 0o700) }, "not a regular file"},
-		"cut off":  {write(`{"kind":"Netboot`), damaged},
-		"empty":    {write(""), damaged},
-		"another":  {write(`{"kind":"Inventory"}`), damaged},
+		"a folder": {
+			func(path string) error { return os.Mkdir(path, 0o700) }, "not a regular file",
+		},
+		"cut off": {write(`{"kind":"Netboot`), damaged},
+		"empty":   {write(""), damaged},
+		"another": {write(`{"kind":"Inventory"}`), damaged},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

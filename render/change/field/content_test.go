@@ -30,7 +30,8 @@ func TestShown(t *testing.T) {
 	}{
 		{"all", lines(10, 100<<10), "", "9 ää", layout.Lines, 10},
 		{"one more", lines(11, 100<<10), "", "more bytes; compare the files)", layout.Lines, 11},
-		{"many", lines(30, 100<<10), "", "(19 more fields differ; compare the files)", layout.Lines, 12},
+		{"many", lines(30, 100<<10), "",
+			"(19 more fields differ; compare the files)", layout.Lines, 12},
 		{"a huge value", "a: " + long, "a: b", "more bytes; compare the files)", layout.YAML, 1},
 		{"a huge key", long[:1<<20] + ": a\nb: c", "b: d", "compare the files)", layout.YAML, 2},
 		{"a huge value of many", "a: " + long + "\nb: c\nd: e", "b: d\nd: f",
