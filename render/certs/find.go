@@ -19,6 +19,8 @@ type found struct {
 	cert *x509.Certificate // nil if the block cannot be read
 	sum  [sha256.Size]byte // of what the block holds
 	in   []string
+	// unread reports whether this is no block: the content unpacks to more than is read.
+	unread bool
 }
 
 var (
@@ -34,7 +36,8 @@ var (
 const leastBlock = 40
 
 // find returns every certificate of a content, each once, however it is packed: in PEM, with
-// indents or escaped line breaks, or in DER; itself in base64, hex, gzip, a data URL or UTF-16.
+// indents or escaped line breaks, or in DER; itself in base64, hex, gzip, a data URL or UTF-16. If
+// the content unpacks to too much, the last one says so.
 func find(content []byte) (list []found) {
 	seen := map[[sha256.Size]byte]bool{}
 	add := func(der []byte, in []string, certain bool) {
@@ -53,6 +56,10 @@ func find(content []byte) (list []found) {
 		list = append(list, f)
 	}
 	for layer := range credential.Layers(content) {
+		if layer.Unread {
+			list = append(list, found{sum: sha256.Sum256(content), unread: true})
+			break
+		}
 		for _, begin := range begins {
 			for rest := layer.Content; ; {
 				i := bytes.Index(rest, begin)
@@ -130,7 +137,11 @@ func firstValue(der []byte) []byte {
 // entry returns the entry of a certificate, without its place and renewal.
 func (f *found) entry() Entry {
 	e := Entry{Kind: Certificate, In: slices.Clone(f.in), SHA256: hex.EncodeToString(f.sum[:])}
-	if f.cert == nil {
+	switch {
+	case f.unread:
+		e.SHA256, e.Fault = "", "packed data that is too large to search for certificates"
+		return e
+	case f.cert == nil:
 		e.Fault = "not an X.509 certificate, or cut off"
 		return e
 	}

@@ -4,7 +4,7 @@
 //
 // A password is found only in a place that the table names: nothing distinguishes it from another
 // word. What is encrypted is not found, nor what is packed in another way, such as an archive's own
-// compression.
+// compression. A content that unpacks to too much is taken for a credential.
 package credential
 
 import (
@@ -29,7 +29,12 @@ func (f Found) String() string {
 	return f.What + " (in " + strings.Join(f.Packing, " of ") + ")"
 }
 
-// Find returns the first credential in a content, and whether there is one.
+// tooMuch is Found.What for a content that unpacks to so much that it is not searched to its end.
+// A credential may be in it.
+const tooMuch = "packed data that is too large to search for secrets"
+
+// Find returns the first credential in a content, and whether there is one. A content that cannot
+// be searched to its end counts as one with a credential.
 func Find(content []byte) (Found, bool) {
 	for layer := range Layers(content) {
 		if f, ok := layer.Credential(); ok {
@@ -47,6 +52,9 @@ func Holds(content []byte) bool {
 
 // Credential returns the first credential in the layer itself, and whether there is one.
 func (l Layer) Credential() (Found, bool) {
+	if l.Unread {
+		return Found{What: tooMuch}, true
+	}
 	least := shortest
 	if len(l.Packing) == 0 {
 		least = shortestURL

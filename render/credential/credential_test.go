@@ -350,7 +350,14 @@ func TestPacking(t *testing.T) {
 		{"six layers", in64(in64(in64(zipped(t, in64(gz))))),
 			what + " (in base64 of base64 of base64 of gzip of base64 of gzip)"},
 		{"seven layers", in64(in64(in64(in64(zipped(t, in64(gz)))))), ""},
-		{"more than is unpacked", zipped(t, strings.Repeat("\x00", 17<<20)+plain), ""},
+		{"more than is unpacked", zipped(t, strings.Repeat("\x00", 17<<20)+plain),
+			"packed data that is too large to search for secrets"},
+		{"much more than its length", in64(zipped(t, zipped(t, strings.Repeat("A", 1<<20)))),
+			"packed data that is too large to search for secrets"},
+		{"a credential beside what is not unpacked", plain + "\n" +
+			in64(zipped(t, strings.Repeat("\x00", 1<<20))), what},
+		{"many lines between", std[:24] + strings.Repeat("\\n", 1<<12) + std[24:],
+			what + " (in base64)"},
 	} {
 		found, ok := credential.Find([]byte(row.content))
 		require.Equal(t, row.want != "", ok, row.name)
@@ -380,6 +387,8 @@ func TestBounds(t *testing.T) {
 		"data URLs":    strings.Repeat("data:%41", 1<<15),
 		"nested users": "clusters users\n" + strings.Repeat(`{user: {`, 1<<15),
 		"dashes":       strings.Repeat("-", 1<<20),
+		"escapes":      strings.Repeat(`\n`, 1<<20), "escapes with spaces": strings.Repeat(`a\n `, 1<<18),
+		"ends of lines of two kinds": strings.Repeat("\\r\\\n", 1<<18),
 	} {
 		total := 0
 		for layer := range credential.Layers([]byte(content)) {
@@ -388,6 +397,19 @@ func TestBounds(t *testing.T) {
 		}
 		require.Less(t, total, len(content)+17<<20, name)
 	}
+}
+
+// TestProportion: what a content unpacks to is bounded by its length, so that many contents cost no
+// more than one that is as long as all of them.
+func TestProportion(t *testing.T) {
+	t.Parallel()
+	bomb := in64(zipped(t, zipped(t, strings.Repeat("A", 16<<20))))
+	total := 0
+	for layer := range credential.Layers([]byte(bomb)) {
+		total += len(layer.Content)
+	}
+	require.Less(t, len(bomb), 1000)
+	require.LessOrEqual(t, total, 33*len(bomb)+4<<10)
 }
 
 // FuzzFind: Find never panics, and its result holds nothing of the content.

@@ -10,13 +10,10 @@ import (
 	"slices"
 )
 
-// Limits of unpacking, for time and memory. A credential that is packed deeper, or in more bytes,
-// is not found.
 const (
 	// maxDepth is enough for a key in PEM, in a kubeconfig, compressed, in base64, as a value of a
-	// Secret.
-	maxDepth    = 6
-	maxUnpacked = 16 << 20 // all layers of one content together
+	// Secret. A credential that is packed deeper is not found.
+	maxDepth = 6
 	// shortest is the length of the shortest credential that is looked for in unpacked layers: the
 	// secret half of a bootstrap token. Shorter words unpack to noise.
 	shortest = 16
@@ -26,25 +23,39 @@ const (
 	minRun = 22
 )
 
+// budget returns the most bytes that a content of a length may unpack to, all layers together. It
+// grows with the length: 165 bytes can stand for 16 MiB, and a configuration may have thousands of
+// such contents. So all contents of a run together cost in proportion to their bytes, and what one
+// of them holds does not depend on the others. Text that people compress shrinks to a tenth.
+func budget(length int) int {
+	const factor, least, most = 32, 4 << 10, 16 << 20
+	return max(min(factor*length+least, most), 2*length)
+}
+
 // Layer is a content, or what it unpacks to.
 type Layer struct {
 	Content []byte
 	Packing []string // outermost first; none for the content itself
+	// Unread reports whether the content unpacks to more than is read. Such a layer comes last, and
+	// has no content.
+	Unread bool
 }
 
 // Layers returns a content and everything that can be unpacked from it. Each layer comes before the
 // layers in it.
 func Layers(content []byte) iter.Seq[Layer] {
 	return func(yield func(Layer) bool) {
-		w := walk{yield: yield, left: maxUnpacked}
-		w.visit(Layer{Content: content})
+		w := walk{yield: yield, left: budget(len(content))}
+		if w.visit(Layer{Content: content}) && w.left < 0 {
+			yield(Layer{Unread: true})
+		}
 	}
 }
 
 // walk is one walk through the layers of a content.
 type walk struct {
 	yield func(Layer) bool
-	left  int // bytes that may still be unpacked
+	left  int // bytes that may still be unpacked; negative if something was not read
 }
 
 // visit yields a layer and those below it. It reports whether the walk goes on.
@@ -56,7 +67,13 @@ func (w *walk) visit(l Layer) bool {
 		return true
 	}
 	if bytes.HasPrefix(l.Content, []byte{0x1f, 0x8b, 8}) {
-		return w.below(l, "gzip", gunzip(l.Content, w.left))
+		content := gunzip(l.Content, max(w.left, 0)+1)
+		if len(content) <= w.left {
+			return w.below(l, "gzip", content)
+		}
+		left := w.left
+		w.left = -1 // this and all that follows is not read, but the beginning is
+		return left <= 0 || w.yield(Layer{Content: content[:left], Packing: packed(l, "gzip")})
 	}
 	if !w.below(l, "UTF-16", fromUTF16(l.Content)) {
 		return false
@@ -82,11 +99,18 @@ func (w *walk) visit(l Layer) bool {
 // below visits a layer that was unpacked from another, within the budget. It reports whether the
 // walk goes on.
 func (w *walk) below(l Layer, packing string, content []byte) bool {
-	if w.left -= len(content); len(content) == 0 || w.left < 0 {
+	if len(content) == 0 {
 		return true
 	}
-	return w.visit(Layer{content, append(slices.Clip(l.Packing), packing)})
+	if w.left -= len(content); w.left < 0 {
+		w.left = -1
+		return true
+	}
+	return w.visit(Layer{Content: content, Packing: packed(l, packing)})
 }
+
+// packed returns the packing of what was unpacked from a layer.
+func packed(l Layer, packing string) []string { return append(slices.Clip(l.Packing), packing) }
 
 // gunzip returns at most limit bytes. Of damaged data it returns the beginning that can be read.
 func gunzip(content []byte, limit int) []byte {
@@ -95,7 +119,7 @@ func gunzip(content []byte, limit int) []byte {
 		return nil
 	}
 	// an error is the end of what can be read
-	out, _ := io.ReadAll(io.LimitReader(r, int64(max(limit, 0))))
+	out, _ := io.ReadAll(io.LimitReader(r, int64(limit)))
 	return out
 }
 
@@ -160,6 +184,7 @@ func runs(text []byte) iter.Seq[[]byte] {
 			}
 			return yield(run)
 		}
+		var lines gap
 		for i := 0; i < len(text); {
 			if !encoded[text[i]] {
 				i++
@@ -172,7 +197,7 @@ func runs(text []byte) iter.Seq[[]byte] {
 				}
 				continue
 			}
-			gap, next := continuation(text[i:])
+			next, at := lines.continuation(text, i)
 			if len(next) == 0 {
 				if !emit(line) {
 					return
@@ -186,8 +211,8 @@ func runs(text []byte) iter.Seq[[]byte] {
 				}
 				line = next
 				joined = append(joined, line...)
-				i += gap + len(line)
-				gap, next = continuation(text[i:])
+				i = at + len(line)
+				next, at = lines.continuation(text, i)
 			}
 			if uneven && !emit(line) || !emit(joined) {
 				return
@@ -224,29 +249,40 @@ func runAt(text []byte) []byte {
 	return text[:end]
 }
 
-// continuation returns the characters on the next line that continue a run, and how many bytes are
-// before them. A line ends as in a file, or as in a string of JSON, YAML or a shell.
-func continuation(text []byte) (gap int, next []byte) {
-	ended := false
-	for gap < len(text) {
-		switch c := text[gap]; {
+// gap is the part of a text between two runs that was read last. Its escapes look like short runs,
+// and reading it again behind each of them would be quadratic.
+type gap struct {
+	end  int // where the gap ends
+	line int // where a line ended in it for the last time; -1 if it is on one line
+}
+
+// continuation returns the characters on the next line that continue a run, and where they are. at
+// is the end of the run. A line ends as in a file, or as in a string of JSON, YAML or a shell.
+func (g *gap) continuation(text []byte, at int) (next []byte, begin int) {
+	if at >= g.end {
+		g.read(text, at)
+	}
+	if g.line < at || g.end == len(text) {
+		return nil, 0
+	}
+	return runAt(text[g.end:]), g.end
+}
+
+// read reads the gap that begins at an offset.
+func (g *gap) read(text []byte, at int) {
+	for g.end, g.line = at, -1; g.end < len(text); g.end++ {
+		switch c := text[g.end]; {
 		case c == '\n':
-			ended = true
-			gap++
+			g.line = g.end
 		case c == ' ' || c == '\t' || c == '\r':
-			gap++
-		case c == '\\' && gap+1 < len(text) && (text[gap+1] == 'n' || text[gap+1] == 'r'):
-			ended = true
-			gap += 2
-		case c == '\\' && gap+1 < len(text) && text[gap+1] == '\n':
-			gap++
-		case !ended:
-			return 0, nil
+		case c == '\\' && g.end+1 < len(text) && (text[g.end+1] == 'n' || text[g.end+1] == 'r'):
+			g.line = g.end
+			g.end++
+		case c == '\\' && g.end+1 < len(text) && text[g.end+1] == '\n':
 		default:
-			return gap, runAt(text[gap:])
+			return
 		}
 	}
-	return 0, nil
 }
 
 // fromBase64 decodes a run in either alphabet. The next line may begin with a word that has
