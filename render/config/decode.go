@@ -293,9 +293,18 @@ func (d decoder) list(n *yaml.Node, v reflect.Value, f *field, at *yamlpath.Loca
 		d.reportNoList(n, structs[element], at)
 		return
 	}
-	machines := element == reflect.TypeFor[Node]() || element == reflect.TypeFor[Pool]()
-	if machines && count > maxNodes {
-		d.breakAt(n, at, "has %d machines; one cluster has at most %d", count, maxNodes)
+	switch pools := element == reflect.TypeFor[Pool](); {
+	case element == reflect.TypeFor[Node]():
+		if count > maxNodes {
+			d.breakAt(n, at, "has %d machines; one cluster has at most %d", count, maxNodes)
+			count = 0
+		}
+	case pools && count > maxPools:
+		d.breakAt(n, at, "has %d pools; one cluster has at most %d. "+
+			"Machines that differ in nothing but their names are of one pool", count, maxPools)
+		count = 0
+	case count > maxItems:
+		d.breakAt(n, at, "has %d items; at most %d are read", count, maxItems)
 		count = 0
 	}
 	s := reflect.MakeSlice(v.Type(), count, count)

@@ -21,7 +21,10 @@ const (
 	maxValues = 500_000
 	maxDepth  = 100
 	maxKeys   = 1000 // of one map
+	maxItems  = 1000 // of one list, but for machines
 	maxNodes  = 10_000
+	// A pool is a kind of machine: a size, a zone, a purpose. Large clusters have some tens.
+	maxPools = 100
 )
 
 // byteOrderMark is U+FEFF in UTF-8.

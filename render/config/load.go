@@ -13,10 +13,12 @@ import (
 	"kiln/render/yamlpath"
 )
 
-// The most bytes of a file, and of all files of a folder, that cluster.yaml names.
+// The most bytes of a file that cluster.yaml names, of all files of a folder, and of all files that
+// the settings of one layer name. The same file counts wherever it is named: it is packed as often.
 const (
 	maxText   = 1 << 20
 	maxFolder = 10 << 20
+	maxLayer  = 10 << 20
 )
 
 // loader reads the files that cluster.yaml names, each once.
@@ -26,6 +28,7 @@ type loader struct {
 	source *source
 	failed map[string]error // by kind and clean path, so that a file is read once
 	public bool             // files with secrets may be missing
+	size   int              // of the files that this layer has named so far, in bytes
 
 	cluster  string                       // the name of the cluster
 	found    map[string]*credential.Found // the credential in a file, nil if it has none
@@ -78,6 +81,7 @@ func load(c *Cluster, dir fs.FS, public bool, r *reporter) {
 
 // machine reads the files that the settings of a layer name.
 func (l *loader) machine(m *Machine, at *yamlpath.Location) {
+	l.size = 0
 	for i, f := range m.Files {
 		if f.ContentFrom != "" {
 			l.secret(f.ContentFrom, f.Secret, markIt, at.Key("files").Index(i).Key("contentFrom"))
@@ -158,6 +162,13 @@ func (l *loader) text(name, todo string, at *yamlpath.Location) {
 		return err
 	})
 	l.reportExposed(name, todo, at)
+
+	before := l.size
+	if l.size += len(l.source.texts[cleanPath(name)]); before <= maxLayer && l.size > maxLayer {
+		l.report(at, "the files that are named up to here have more than 10 MiB (%d) together, "+
+			"for one machine; fetch large files at its first boot, or put them into its image",
+			maxLayer)
+	}
 }
 
 // addon reads one file, or all files of a folder with a kustomization.

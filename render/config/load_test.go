@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"testing/fstest"
 
@@ -88,4 +89,33 @@ func TestLoadRefuses(t *testing.T) {
 	}
 	require.Contains(t, problemsOf(t, header+onOS+oneNode+"  addons: [{path: a}]\n", nil),
 		"has no folder")
+}
+
+// TestLayerSize: the files of a layer are bounded together, before anything is made of them. A file
+// counts wherever it is named.
+func TestLayerSize(t *testing.T) {
+	t.Parallel()
+	dir := fstest.MapFS{
+		"large": {Data: bytes.Repeat([]byte("x"), 1<<20)},
+		"unit":  {Data: []byte("[Unit]\nDescription=" + strings.Repeat("x", 1000) + "\n")},
+	}
+	named := func(n int) string {
+		var b strings.Builder
+		for i := range n {
+			fmt.Fprintf(&b, "    - {path: /etc/f%d, contentFrom: large}\n", i)
+		}
+		return b.String()
+	}
+	text := func(files int, more string) string {
+		return header + oneNode + "  machines:\n    os: flatcar\n    files:\n" + named(files) + more
+	}
+	parse(t, text(10, ""), dir)
+	const want = "the files that are named up to here have more than 10 MiB (10485760) together"
+	require.Contains(t, problemsOf(t, text(12, ""), dir), "machines.files[10].contentFrom: "+want)
+	require.Contains(t, problemsOf(t, text(10,
+		"    units: [{name: a.service, contentFrom: unit}]\n"), dir),
+		"machines.units[0].contentFrom: "+want)
+	// Each layer has its own.
+	parse(t, text(6, "  workers:\n    machines:\n      files:\n"+
+		strings.ReplaceAll(named(6), "    - ", "      - ")), dir)
 }

@@ -250,7 +250,33 @@ func TestParseLimits(t *testing.T) {
 			"many wrong files", header + oneNode + "  machines:\n    os: flatcar\n    files:\n" +
 				strings.Repeat("    - {path: /"+strings.Repeat("a/", 1000)+"b, content: x}\n",
 					1500),
+			"machines.files: has 1500 items; at most 1000 are read",
+		},
+		{
+			"deep files", header + oneNode + "  machines:\n    os: flatcar\n    files:\n" +
+				strings.Repeat("    - {path: /"+strings.Repeat("a/", 1000)+"b, content: x}\n",
+					1000),
+			"lies in more than 99 folders",
+		},
+		{
+			"repeated files", header + oneNode + "  machines:\n    os: flatcar\n    files:\n" +
+				strings.Repeat("    - {path: /"+strings.Repeat("a/", 99)+"b, content: x}\n",
+					1000),
 			"is already files[0]",
+		},
+		{
+			"101 pools", header + onOS + oneNode + "  pools:\n" + repeat(101, "  - {name: p%d}\n"),
+			"pools: has 101 pools; one cluster has at most 100",
+		},
+		{
+			"1001 names", header + onOS + oneNode + "  controlPlane: {apiServer: {certSANs: [" +
+				repeat(1001, "s%d.example.com, ") + "]}}\n",
+			"controlPlane.apiServer.certSANs: has 1001 items; at most 1000 are read",
+		},
+		{
+			"unknown flags", header + onOS + oneNode + "  controlPlane: {apiServer: {extraArgs: [" +
+				repeat(20_000, "{name: flag-%d, value: x}, ") + "]}}\n",
+			"extraArgs: has 20000 items; at most 1000 are read",
 		},
 		{
 			"large unit", header + oneNode + "  machines:\n    os: flatcar\n    units:\n" +

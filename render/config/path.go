@@ -1,15 +1,18 @@
 package config
 
 import (
+	"fmt"
 	"path"
 	"slices"
 	"strings"
 )
 
-// Limits of paths on Linux.
+// Limits of paths: those of Linux, and the most parts. The folders of a file are looked up one by
+// one, so that a path costs more the more parts it has.
 const (
-	maxPath = 4096
-	maxName = 255
+	maxPath  = 4096
+	maxName  = 255
+	maxParts = 100
 )
 
 // foreignFolders have no files of a machine's own. They belong to the kernel or the system, or are
@@ -59,8 +62,6 @@ func filePathProblem(name string) string {
 	switch {
 	case !strings.HasPrefix(name, "/"):
 		return "is not absolute; write the whole path, such as /etc/motd"
-	case len(name) >= maxPath:
-		return "is longer than 4095 bytes"
 	case name == "/" || path.Clean(name) != name:
 		return "is not a clean path of a file; leave out '//', '.', '..' and a '/' at the end"
 	}
@@ -89,6 +90,10 @@ func PathProblem(name string) string {
 			"remove it"
 	case strings.Contains(name, `\`):
 		return `has a backslash, with which the first boot cannot verify a file; remove it`
+	case len(name) >= maxPath:
+		return "is longer than 4095 bytes"
+	case strings.Count(name, "/") > maxParts:
+		return fmt.Sprintf("lies in more than %d folders; choose a shorter path", maxParts-1)
 	}
 	for part := range strings.SplitSeq(name, "/") {
 		switch {
