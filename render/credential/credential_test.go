@@ -382,12 +382,13 @@ func TestBounds(t *testing.T) {
 	for name, content := range map[string]string{
 		"a bomb": bomb, "bombs": strings.Repeat(in64(bomb)+"\n\n.", 8),
 		"one word": strings.Repeat("a", 1<<20), "many lines": strings.Repeat("abcde\n", 1<<17),
-		"braces":       "clusters users user: " + strings.Repeat("{", 1<<18),
-		"users":        "clusters users\n" + strings.Repeat("user:\n  a: b\n", 1<<14),
-		"data URLs":    strings.Repeat("data:%41", 1<<15),
-		"nested users": "clusters users\n" + strings.Repeat(`{user: {`, 1<<15),
-		"dashes":       strings.Repeat("-", 1<<20),
-		"escapes":      strings.Repeat(`\n`, 1<<20), "escapes with spaces": strings.Repeat(`a\n `, 1<<18),
+		"braces":                     "clusters users user: " + strings.Repeat("{", 1<<18),
+		"users":                      "clusters users\n" + strings.Repeat("user:\n  a: b\n", 1<<14),
+		"data URLs":                  strings.Repeat("data:%41", 1<<15),
+		"nested users":               "clusters users\n" + strings.Repeat(`{user: {`, 1<<15),
+		"dashes":                     strings.Repeat("-", 1<<20),
+		"escapes":                    strings.Repeat(`\n`, 1<<20),
+		"escapes with spaces":        strings.Repeat(`a\n `, 1<<18),
 		"ends of lines of two kinds": strings.Repeat("\\r\\\n", 1<<18),
 	} {
 		total := 0
