@@ -2,9 +2,13 @@ package render
 
 import (
 	"fmt"
+	"io/fs"
+	"slices"
 
 	"kiln/render/change"
+	"kiln/render/document"
 	"kiln/render/folder"
+	"kiln/render/node"
 	"kiln/render/review"
 )
 
@@ -43,4 +47,36 @@ func DocumentsState(dir string) (*change.Cluster, error) {
 		return nil, fmt.Errorf("%s: %w", dir, err)
 	}
 	return c, nil
+}
+
+// DocumentRoots returns the fingerprints of the roots of the documents in the output folder dir, by
+// their marks, as its inventory has them. That of an earlier release has none: then they are those
+// of the CAs in the document of the first control plane.
+func DocumentRoots(dir string, inv *document.Inventory) map[string]string {
+	first := slices.IndexFunc(inv.Documents, func(e document.Entry) bool {
+		return e.Role == node.ControlPlane
+	})
+	if len(inv.Roots) > 0 || first < 0 {
+		return inv.Roots
+	}
+	root, err := folder.OpenRoot(dir)
+	if err != nil {
+		return nil
+	}
+	defer func() { _ = root.Close() }()
+	one := *inv
+	one.Documents = inv.Documents[first : first+1]
+	c, err := review.FromDocuments(&one, func(name string) ([]byte, error) {
+		return readInside(root, dir, name)
+	})
+	if err != nil {
+		return nil // the documents are damaged, and rendered again
+	}
+	files := review.Write(c)
+	return review.Roots(func(name string) ([]byte, error) {
+		if data, ok := files[name]; ok {
+			return data, nil
+		}
+		return nil, fs.ErrNotExist
+	})
 }

@@ -100,6 +100,19 @@ func ReadTwin(dir string) *review.Heading {
 	return heading
 }
 
+// TwinRoots returns the fingerprints of the CAs that the review twin in the folder dir shows, by
+// their marks.
+func TwinRoots(dir string) map[string]string {
+	root, err := folder.OpenRoot(dir)
+	if err != nil {
+		return nil
+	}
+	defer func() { _ = root.Close() }()
+	return review.Roots(func(name string) ([]byte, error) {
+		return folder.ReadInside(root, dir, name, maxTwinIndex)
+	})
+}
+
 // maxTwinIndex is how many bytes the INDEX of a twin may have. The INDEX of 100,000 machines is
 // smaller.
 const maxTwinIndex = 256 << 20

@@ -210,6 +210,7 @@ func (w *writer) finishDocuments(entries []document.Entry) error {
 		Name: w.cluster.Plan.Name, Cluster: w.cluster.Public.Cluster,
 		Kubernetes: w.cluster.Plan.Version,
 		Facts:      append(w.cluster.Plan.Overview(), rotation.Facts(w.cluster.Public)...),
+		Roots:      w.cluster.Bundle.Fingerprints(),
 		Documents:  entries,
 	}
 	inventory, err := json.MarshalIndent(w.result.Inventory, "", "  ")

@@ -147,7 +147,7 @@ func (f *renderFlags) run(cmd *cobra.Command) error {
 	if err := bundle.CheckNewest(stored, b.Path, &b.Public); err != nil {
 		return err
 	}
-	if err := bundle.CheckWritten(f.Out, f.Review, b.Path, &b.Public); err != nil {
+	if err := b.CheckWritten(f.Out, f.Review); err != nil {
 		return err
 	}
 	if f.Restore != "" {
@@ -209,6 +209,9 @@ func (f *renderFlags) runReview(cmd *cobra.Command) error {
 		err = bundle.CheckNewestHalf(stored, f.Public, public)
 	} else {
 		err = bundle.CheckNewest(stored, path, public)
+	}
+	if err == nil {
+		err = bundle.CheckTwin(f.Review, cmp.Or(path, f.Public, stored), public)
 	}
 	if err != nil {
 		return err

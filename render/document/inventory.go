@@ -27,7 +27,10 @@ type Inventory struct {
 	Cluster    string      `json:"cluster"` // the bundle's UUID
 	Kubernetes string      `json:"kubernetesVersion"`
 	Facts      []plan.Fact `json:"facts"`
-	Documents  []Entry     `json:"documents"`
+	// Roots are the SHA-256 of the public keys of CAs and of service account tokens, by name and
+	// generation ("ca g1"). Inventories of earlier releases have none.
+	Roots     map[string]string `json:"roots,omitempty"`
+	Documents []Entry           `json:"documents"`
 }
 
 // APIVersion and Kind of an inventory.

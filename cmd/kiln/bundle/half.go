@@ -21,7 +21,8 @@ import (
 
 // CheckNewest returns an error if half, of the bundle in the file path, is older than the public
 // half in the file stored, or of another cluster or rotation: old keys or dates would come back. It
-// returns nil if stored is absent, and an error if it holds no public half.
+// also does so if half has other roots, which somebody else may have made. It returns nil if stored
+// is absent, and an error if it holds no public half.
 func CheckNewest(stored, path string, half *pki.Public) error {
 	if paths.Absent(stored) {
 		return nil
@@ -47,7 +48,8 @@ func CheckNewest(stored, path string, half *pki.Public) error {
 	}
 	why := half.Older(there)
 	if why == "" {
-		return nil
+		return checkRoots(path, stored, half.Fingerprints(), there.Fingerprints(),
+			"remove "+stored+", and run: "+publicCommand(path, stored))
 	}
 	if there.Older(half) != "" {
 		return fmt.Errorf("%s: the bundle and %s are of two copies that were both changed: %s, "+
@@ -70,7 +72,7 @@ func CheckNewestHalf(stored, path string, half *pki.Public) error {
 		return fmt.Errorf("--public %s: %s is newer: %s; leave --public out, or name the newer one",
 			path, stored, why)
 	}
-	return nil
+	return checkRoots(path, stored, half.Fingerprints(), there.Fingerprints(), "remove "+stored)
 }
 
 // publicCommand returns the command that writes the public half of the bundle in the file path into
@@ -88,11 +90,12 @@ func named(path string) string {
 	return path
 }
 
-// CheckWritten returns an error if half, of the bundle in the file path, is older than what was
-// written before: the documents in the folder out, or the review twin in the folder review. A
-// rotation has gone on there, or, in documents, a secret was rotated. It says nothing of a folder
-// that is not this cluster's: who writes it says what is wrong with it.
-func CheckWritten(out, review, path string, half *pki.Public) error {
+// CheckWritten returns an error if the bundle is older than what was written before, or has other
+// roots: the documents in the folder out, or the review twin in the folder review. A rotation has
+// gone on there, or, in documents, a secret was rotated. It says nothing of a folder that is not
+// this cluster's: who writes it says what is wrong with it.
+func (f *File) CheckWritten(out, review string) error {
+	path, half := f.Path, &f.Public
 	if inv, err := render.ReadInventory(out); err == nil && inv != nil {
 		why, err := older(half, inv.Cluster, inv.Facts)
 		if err != nil {
@@ -105,6 +108,13 @@ func CheckWritten(out, review, path string, half *pki.Public) error {
 			return fmt.Errorf("%s: the bundle is older than the documents in %s: %s; restore the "+
 				"newer copy of the bundle. Only if no machine has these documents, name another "+
 				"folder with --out", path, out, why)
+		}
+		if inv.Cluster == half.Cluster {
+			err = checkRoots(path, filepath.Join(out, render.InventoryFile), f.Fingerprints(),
+				render.DocumentRoots(out, inv), "name another folder with --out")
+		}
+		if err != nil {
+			return err
 		}
 	}
 	if review == "" {
@@ -120,7 +130,7 @@ func CheckWritten(out, review, path string, half *pki.Public) error {
 				"the newer copy of the bundle", path, review, why)
 		}
 	}
-	return nil
+	return CheckTwin(review, path, half)
 }
 
 // older returns why half is older than facts of a cluster; empty if it is not, and if the cluster
