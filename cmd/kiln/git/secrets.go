@@ -28,7 +28,8 @@ const halfWritten = "*" + folder.Suffix
 // to that in dir if they are below dir, and else to that at the top of the work tree. It also adds
 // a line for what a killed run leaves of a file. It returns a note for each thing that it did. It
 // also returns a note for each secret that it could not keep out, because the secret lies in
-// another work tree or git tracks it already. It never fails: the secrets are safe on disk, and
+// another work tree, git tracks it already, or a line for just this secret tells git to track it:
+// somebody decided that, who may be the author of a pull request. It never fails: the secrets are safe on disk, and
 // only a later git add would publish them.
 func KeepOut(dir string, secrets ...Secret) (notes []string) {
 	base := paths.Resolve(dir)
@@ -57,7 +58,10 @@ func KeepOut(dir string, secrets ...Secret) (notes []string) {
 		if name, ok := paths.Inside(base, s.Name); ok {
 			list, line = beside, pattern(name, s.Folder)
 		}
-		if isWanted(filepath.Dir(list.name), line) {
+		if at := wantedBy(filepath.Dir(list.name), line); at > 0 && !ignored {
+			notes = append(notes, fmt.Sprintf("git will track %s, which holds secrets, because "+
+				"%s:%d says so: !%s. If you did not decide that, remove the line, and look who "+
+				"wrote it", s.Name, list.name, at, line))
 			continue
 		}
 		if !ignored {
@@ -122,7 +126,7 @@ func Warn(dir string, secrets ...Secret) (notes []string) {
 	for _, s := range secrets {
 		top, place := s.workTree()
 		name, below := paths.Inside(base, s.Name)
-		if place == "" || below && isWanted(base, pattern(name, s.Folder)) {
+		if place == "" || below && wantedBy(base, pattern(name, s.Folder)) > 0 {
 			continue
 		}
 		left = append(left, s)
@@ -194,12 +198,15 @@ func workTree(dir string) string {
 	}
 }
 
-// isWanted reports whether the .gitignore in a folder has a line that tells git to track the path
-// of a pattern. Somebody decided that.
-func isWanted(dir, pattern string) bool {
+// wantedBy returns the number of the line in the .gitignore of a folder that tells git to track the
+// path of a pattern; 0 if there is none.
+func wantedBy(dir, pattern string) int {
 	content, err := readIgnore(filepath.Join(dir, ignoreFile))
+	if err != nil {
+		return 0
+	}
 	text := strings.ReplaceAll(string(content), "\r\n", "\n")
-	return err == nil && slices.Contains(strings.Split(text, "\n"), "!"+pattern)
+	return 1 + slices.Index(strings.Split(text, "\n"), "!"+pattern)
 }
 
 // maxTracked bounds the list of tracked paths, in bytes: one path is enough.
