@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"kiln/render/change"
+	"kiln/render/terminal"
 )
 
 // machineView is a machine, with the place on the page of each of its items.
@@ -37,10 +38,11 @@ func (v variant) Who() string { return change.Names(v.Machines, v.Pools) }
 
 // Text returns what the page shows of it.
 func (v variant) Text() string {
+	text := string(v.Content)
 	if v.Content == nil {
-		return strings.Join(v.Shown, "\n")
+		text = strings.Join(v.Shown, "\n")
 	}
-	return strings.ToValidUTF8(string(v.Content), "\ufffd")
+	return terminal.Visible(text, "\n\t")
 }
 
 // contentsOf returns the contents of all machines by path, and for each machine where they are

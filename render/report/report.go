@@ -17,6 +17,7 @@ import (
 	"kiln/render/change"
 	"kiln/render/plural"
 	"kiln/render/rollout"
+	"kiln/render/terminal"
 )
 
 // Input holds what a page is made from.
@@ -58,7 +59,7 @@ func Made(file []byte) bool {
 		bytes.Contains(file[:min(len(file), 1024)], []byte(generator))
 }
 
-// Page writes the page. It fails only if the templates do not fit the data.
+// Page writes the page. Invisible characters are escaped, as in a terminal. It fails only if the templates do not fit the data.
 func Page(in Input) ([]byte, error) {
 	var out bytes.Buffer
 	v := view{
@@ -73,7 +74,8 @@ func Page(in Input) ([]byte, error) {
 	v.Summary = summaryOf(&v)
 	v.Paths, v.Machines = contentsOf(in.Cluster)
 	err := page.ExecuteTemplate(&out, "page.html", v)
-	return out.Bytes(), err
+	// Files of a machine may come from somebody else, and show something else than they hold.
+	return []byte(terminal.Visible(out.String(), "\n\t")), err
 }
 
 // view is the data of the template.

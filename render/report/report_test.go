@@ -88,6 +88,26 @@ func TestPage(t *testing.T) {
 	}
 }
 
+// TestPageHides: characters of a file that show something else than it holds are escaped, wherever
+// they stand, as kiln diff and kiln plan do it.
+func TestPageHides(t *testing.T) {
+	t.Parallel()
+	c := state(t, "../../testdata/clusters/single/want")
+	const odd = "a\u202e\u2066\u200b\u061c\U000e0041\x1b\b\u009b\x9b\r\x00z"
+	const want = `a\u202e\u2066\u200b\u061c\udb40\udc41\u001b\u0008\u009b\x9b\u000d\u0000z`
+	c.Machines[0].Entries = append(c.Machines[0].Entries,
+		&change.Entry{Key: change.Key{Kind: "file", ID: "/etc/content"}, Content: []byte(odd)},
+		&change.Entry{Key: change.Key{Kind: "file", ID: "/etc/shown"}, Shown: []string{odd}},
+		&change.Entry{Key: change.Key{Kind: "unit", ID: "x\u202e.service"}})
+	page, err := report.Page(report.Input{Cluster: c, Now: today})
+	require.NoError(t, err)
+	require.Contains(t, string(page), "<pre>"+want+"</pre>")
+	require.Contains(t, string(page), `x\u202e.service`)
+	for _, r := range []rune(odd)[1:11] {
+		require.NotContains(t, string(page), string(r))
+	}
+}
+
 // TestPagePolicy: the policy allows the page's own script and no other.
 func TestPagePolicy(t *testing.T) {
 	t.Parallel()
