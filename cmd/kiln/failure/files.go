@@ -174,6 +174,8 @@ func advice(path string, cause error, by *Named) string {
 	switch {
 	case by.Output:
 		return "; name another place" + flag
+	case errors.Is(cause, syscall.ENOSPC) || errors.Is(cause, syscall.EDQUOT):
+		return "; make room there"
 	case errors.Is(cause, fs.ErrPermission):
 		return "; change its mode or owner, or name another file" + flag
 	case by.Flag == configFlag && errors.Is(cause, fs.ErrNotExist) && isFile(configuration.Default):

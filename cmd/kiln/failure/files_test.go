@@ -51,6 +51,9 @@ func TestFiles(t *testing.T) {
 			fault(at, syscall.ENOSPC),
 			at + ": no space left on device; name another place with --out",
 		}, {
+			fault(named[0].Path+".kiln-new", syscall.ENOSPC),
+			named[0].Path + ": no space left on device; make room there",
+		}, {
 			&os.LinkError{Op: "rename", Old: "a", New: at, Err: syscall.EROFS},
 			at + ": read-only file system; name another place with --out",
 		}, {
