@@ -57,6 +57,9 @@ type Changes struct {
 	// Diffs holds the first differences of the review twin with Options.Check. It is empty
 	// otherwise, because a difference of documents would show secrets.
 	Diffs []Diff
+	// Unlisted are paths in the twin that a run neither writes nor removes, and that do not belong
+	// there. Write does not look for them.
+	Unlisted []string
 }
 
 // ErrForeign is in the chain of an error if a folder belongs to another cluster.
@@ -141,7 +144,7 @@ func (w *writer) run() (*Result, error) {
 		w.result.Changes.Changes = w.documents.Changes()
 	}
 	if w.review != nil {
-		w.result.Review = Changes{w.review.Changes(), w.diffs}
+		w.result.Review = Changes{Changes: w.review.Changes(), Diffs: w.diffs}
 	}
 	return &w.result, nil
 }

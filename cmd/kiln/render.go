@@ -278,7 +278,9 @@ func (f *renderFlags) write(
 		},
 	})
 	if err == nil && f.dry { // there was no commit
-		err = f.countImages(r)
+		if err = f.countImages(r); err == nil && f.Review != "" {
+			result.Review.Unlisted, err = twin.Unlisted(f.Review)
+		}
 	}
 	return result, err
 }
@@ -353,7 +355,8 @@ func (f *renderFlags) finish(
 			message.Notes(cmd.ErrOrStderr(), []string{note})
 		}
 	}
-	if f.dry && (stale || result.Changed() || result.Review.Changed()) {
+	if f.dry && (stale || result.Changed() || result.Review.Changed() ||
+		len(result.Review.Unlisted) > 0) {
 		return usage.ErrDifferent
 	}
 	return nil

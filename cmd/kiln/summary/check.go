@@ -10,7 +10,7 @@ import (
 )
 
 // Check reports what a run without --check would change: the names of documents, and the
-// differences in the files of the twin.
+// differences in the files of the twin, and what else is in it.
 func (r *Run) Check(out io.Writer, result *render.Result) {
 	for _, folder := range []struct {
 		dir, prefix string
@@ -18,11 +18,12 @@ func (r *Run) Check(out io.Writer, result *render.Result) {
 	}{{r.Out, "", &result.Changes}, {r.Review, r.Review, &result.Review}} {
 		switch {
 		case folder.dir == "":
-		case !folder.changes.Changed():
+		case !folder.changes.Changed() && len(folder.changes.Unlisted) == 0:
 			message.Printf(out, "%s is what would be rendered\n", folder.dir)
 		default:
 			list(out, "would change ", folder.prefix, folder.changes.Written)
 			list(out, "would remove ", folder.prefix, folder.changes.Removed)
+			list(out, "not rendered ", folder.prefix, folder.changes.Unlisted)
 		}
 	}
 	for _, d := range result.Review.Diffs {

@@ -15,6 +15,7 @@ type changes struct {
 	WouldRemove *[]string     `json:"wouldRemove,omitempty"`
 	Unchanged   int           `json:"unchanged"`
 	Diffs       []render.Diff `json:"diffs,omitempty"`
+	Unlisted    []string      `json:"unlisted,omitempty"`
 }
 
 // newChanges returns the changes in one folder. dry says that nothing was written.
@@ -23,6 +24,7 @@ func newChanges(c *render.Changes, dry bool) *changes {
 	if dry {
 		return &changes{
 			WouldWrite: &written, WouldRemove: &removed, Unchanged: c.Unchanged, Diffs: c.Diffs,
+			Unlisted: c.Unlisted,
 		}
 	}
 	return &changes{Written: &written, Removed: &removed, Unchanged: c.Unchanged}

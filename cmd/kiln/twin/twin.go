@@ -68,6 +68,40 @@ func CheckStrays(dir string) error {
 	return errors.Join(append(errs, err)...)
 }
 
+// Unlisted returns the entries in the folder of a review twin that neither kiln makes there nor
+// people keep as notes and pictures: links, pipes, hidden files such as a .gitattributes that hides
+// changes from reviewers. The paths are below the folder. It skips .git, and the folders that the
+// INDEX names: whoever renders the twin compares these.
+func Unlisted(dir string) (names []string, err error) {
+	twin := render.ReadTwin(dir)
+	if twin == nil {
+		return nil, nil
+	}
+	err = filepath.WalkDir(dir, func(name string, e fs.DirEntry, err error) error {
+		if err != nil || name == dir {
+			return err
+		}
+		below, err := filepath.Rel(dir, name)
+		if err != nil {
+			return err
+		}
+		switch {
+		case e.IsDir() && slices.Contains(twin.Folders, filepath.ToSlash(below)):
+			return fs.SkipDir
+		case e.Name() == ".git":
+		case strings.HasPrefix(e.Name(), ".") || !e.IsDir() && !e.Type().IsRegular():
+			names = append(names, below)
+		default:
+			return nil
+		}
+		if e.IsDir() {
+			return fs.SkipDir
+		}
+		return nil
+	})
+	return names, err
+}
+
 // isSecretName reports whether kiln gives this name to a file with secrets, or to a file beside
 // them: the INDEX of an unpacked machine, or the list of a folder.
 func isSecretName(name string) bool {
