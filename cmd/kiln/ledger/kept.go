@@ -20,6 +20,7 @@ type kept struct {
 
 	disk    sync.Mutex
 	file    *folder.Owned
+	spare   spare
 	buffer  bytes.Buffer
 	written int64 // the changes that are on disk
 }
@@ -32,6 +33,7 @@ var errUsed = errors.New("another kiln serve uses this state; end that one first
 // another process has the file.
 func (k *kept) own() (err error) {
 	k.file, err = folder.Own(k.path)
+	k.spare.hold()
 	return k.explain(err)
 }
 
@@ -44,28 +46,34 @@ func (k *kept) explain(err error) error {
 
 // close lets another process have the file.
 func (k *kept) close() {
+	k.spare.release()
 	if k.file != nil {
 		_ = k.file.Close()
 	}
 }
 
-// save writes the file after a change. If several saves wait, the first one writes for all. It
-// never writes more than can be read.
+// save writes the file after a change.
 func (k *kept) save() error {
-	mine := k.changes.Add(1)
+	k.changes.Add(1)
+	return k.settle()
+}
+
+// settle writes the file if a change is not on disk. If several saves wait, the first one writes
+// for all. It never writes more than can be read.
+func (k *kept) settle() error {
 	k.disk.Lock()
 	defer k.disk.Unlock()
-	if k.written >= mine {
+	changes := k.changes.Load()
+	if k.written >= changes {
 		return nil
 	}
-	changes := k.changes.Load()
 	k.buffer.Reset()
 	err := k.content(&k.buffer)
 	if err == nil && k.buffer.Len() > k.limit {
 		err = fmt.Errorf("it would be larger than %d MiB", k.limit>>20)
 	}
 	if err == nil {
-		err = k.explain(k.file.Replace(k.buffer.Bytes(), 0o600))
+		err = k.explain(k.spare.use(func() error { return k.file.Replace(k.buffer.Bytes(), 0o600) }))
 	}
 	if err != nil {
 		return fmt.Errorf("%s: the state cannot be kept: %w", k.path, err)

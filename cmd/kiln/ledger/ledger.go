@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net"
 	"slices"
 	"sync"
 	"time"
@@ -44,6 +45,28 @@ type Fetch struct {
 	SHA256  string    `json:"sha256"`            // of the document: a change makes another one
 	Time    time.Time `json:"time"`
 	Remote  string    `json:"remote"`
+	// Unconfirmed is set for what was sent to a machine of a pool that did not confirm it. That
+	// counts against the limit of the pool, and the machine may fetch the document again.
+	Unconfirmed bool `json:"unconfirmed,omitempty"`
+}
+
+// isOf reports whether the fetch is one of the same document as another one.
+func (f *Fetch) isOf(other *Fetch) bool {
+	return f.Path == other.Path && f.SHA256 == other.SHA256
+}
+
+// IsBy reports whether a machine fetched the same document from the same address as in another
+// fetch.
+func (f *Fetch) IsBy(other *Fetch) bool {
+	return f.isOf(other) && f.Machine == other.Machine && host(f.Remote) == host(other.Remote)
+}
+
+// host returns the address of a client without its port.
+func host(remote string) string {
+	if name, _, err := net.SplitHostPort(remote); err == nil {
+		return name
+	}
+	return remote
 }
 
 // size returns a bound for the bytes of the fetch in its file.
@@ -189,7 +212,7 @@ func (l *Ledger) Find(f *Fetch) *Fetch {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for i := range l.fetches {
-		if b := &l.fetches[i]; b.Path == f.Path && b.Machine == f.Machine && b.SHA256 == f.SHA256 {
+		if b := &l.fetches[i]; b.isOf(f) && b.Machine == f.Machine && !b.Unconfirmed {
 			before := *b
 			return &before
 		}
@@ -209,18 +232,33 @@ func (l *Ledger) Machines(f *Fetch, same func(remote string) bool) (n int) {
 	defer l.mu.Unlock()
 	for i := range l.fetches {
 		b := &l.fetches[i]
-		if b.Path == f.Path && b.SHA256 == f.SHA256 && same(b.Remote) {
+		if b.isOf(f) && !b.Unconfirmed && same(b.Remote) {
 			n++
 		}
 	}
 	return n
 }
 
+// Unconfirmed returns what was sent of the document and not confirmed, with one fetch for each
+// machine and address.
+func (l *Ledger) Unconfirmed(f *Fetch) (list []Fetch) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for i := range l.fetches {
+		if b := &l.fetches[i]; b.Unconfirmed && b.isOf(f) {
+			list = append(list, *b)
+		}
+	}
+	return list
+}
+
 // IsFetched reports whether somebody has fetched a document at a path, with any content.
 func (l *Ledger) IsFetched(path string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return slices.ContainsFunc(l.fetches, func(f Fetch) bool { return f.Path == path })
+	return slices.ContainsFunc(l.fetches, func(f Fetch) bool {
+		return f.Path == path && !f.Unconfirmed
+	})
 }
 
 // HasRoom reports whether a fetch may be added. Pools have half of the room: their machines, whose
@@ -236,10 +274,23 @@ func (l *Ledger) HasRoom(f *Fetch) bool {
 }
 
 // Add adds a fetch, and writes the fetches to disk. It does not ask HasRoom: the document is given.
+// The fetch replaces what the same machine at the same address did not confirm. If Add fails, the
+// fetch counts, and Settle has to follow before anything else is given.
 func (l *Ledger) Add(f Fetch) error {
 	l.mu.Lock()
+	before := len(l.fetches)
+	l.fetches = slices.DeleteFunc(l.fetches, func(b Fetch) bool {
+		return b.Unconfirmed && b.IsBy(&f)
+	})
 	l.fetches = append(l.fetches, f)
-	l.size += f.size()
+	if len(l.fetches) > before {
+		l.size += f.size()
+	} else {
+		l.count()
+	}
 	l.mu.Unlock()
 	return l.given.save()
 }
+
+// Settle writes the fetches to disk if some are not there.
+func (l *Ledger) Settle() error { return l.given.settle() }

@@ -21,6 +21,8 @@ const (
 	unreadable                // a document is not the one of the inventory, or cannot be read
 	doubted                   // somebody without the machine's key announced in its name
 	recordFull                // a document is not given, because no room is left to remember it
+	unwritten                 // a document was given, and that is not on disk
+	crowded                   // a connection was closed, because there were too many
 	alarmKinds
 )
 
@@ -33,6 +35,8 @@ var titles = [alarmKinds]string{
 	poolShared:   "given to one address as several machines of a pool",
 	doubted:      "announced, and not believed",
 	recordFull:   "asked for and not given, because the list of fetched documents is full",
+	unwritten:    "given, and not written down at once",
+	crowded:      "connections closed at once, because there were too many",
 	unreadable:   "asked for and not given, because the folder has changed or cannot be read",
 }
 

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"kiln/cmd/kiln/announce"
+	"kiln/cmd/kiln/ledger"
 )
 
 // Bounds of announcements.
@@ -117,10 +118,27 @@ func (s *Server) doubt(it *item, rec *record, refusal *announce.Refusal) {
 	}
 }
 
-// breakOff ends the server because the state cannot be kept.
+// breakOff ends the server because the state cannot be kept. If there are too many open files, it
+// tries again soon instead: others cause that, and the end of the server would serve them.
 func (s *Server) breakOff(err error) {
+	if ledger.IsOutOfFiles(err) {
+		time.AfterFunc(time.Second, s.settle)
+		return
+	}
 	select {
 	case s.broken <- err:
 	default:
+	}
+}
+
+// settle writes the fetches to disk if some are not there, unless the server ends, which does that
+// itself.
+func (s *Server) settle() {
+	select {
+	case <-s.stopping:
+	default:
+		if err := s.state.Settle(); err != nil {
+			s.breakOff(err)
+		}
 	}
 }

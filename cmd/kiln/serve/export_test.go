@@ -7,3 +7,6 @@ import "time"
 func (s *Server) SetBounds(hearTime time.Duration, connections int) {
 	s.hearTime, s.door.most = hearTime, connections
 }
+
+// SetRoom changes the number of all open connections. Call it before Serve.
+func (s *Server) SetRoom(all int) { s.door.all = all }

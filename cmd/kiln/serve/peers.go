@@ -103,6 +103,16 @@ func (p Peers) contains(name string, a netip.Addr) bool {
 	return slices.ContainsFunc(p.of[""], in) || slices.ContainsFunc(p.of[name], in)
 }
 
+// containAny reports whether a network of any machine or pool contains a.
+func (p Peers) containAny(a netip.Addr) bool {
+	for name := range p.of {
+		if p.contains(name, a) {
+			return true
+		}
+	}
+	return false
+}
+
 // peer returns the address of a client. IPv4 in IPv6 becomes IPv4, and a zone is dropped. If remote
 // is malformed, peer returns the zero address.
 func peer(remote string) netip.Addr {

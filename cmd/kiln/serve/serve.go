@@ -12,7 +12,6 @@ import (
 	"maps"
 	"net"
 	"net/http"
-	"net/netip"
 	"slices"
 	"sync"
 	"time"
@@ -24,7 +23,7 @@ import (
 
 // Bounds of one connection and of one transfer.
 const (
-	headerTime  = 10 * time.Second // for a client to send a request
+	headerTime  = 5 * time.Second  // for a client to send a request, and for the handshake of TLS
 	idleTime    = 30 * time.Second // for an open connection without a request
 	othersTime  = 5 * time.Minute  // to take a file without secrets, or to wait for a transfer
 	confirmTime = 30 * time.Second // for a client to close the connection after a whole document
@@ -32,7 +31,7 @@ const (
 	leaveTime   = 20 * time.Second // for open transfers when the server ends
 	cutTime     = 5 * time.Second  // for those that are cut off after it
 	drainTime   = 2 * time.Second  // for the reader of the log, after the transfers
-	maxHeader   = 16 << 10         // bytes of a request
+	maxHeader   = 4 << 10          // bytes of a request; Go adds as much
 )
 
 // Options are the settings of a Server.
@@ -122,9 +121,7 @@ func New(dirs []string, o Options) (*Server, error) {
 		stopping: make(chan struct{}), broken: make(chan error, 1),
 		turns: map[string]*turn{}, pools: map[string]int{},
 	}
-	s.door = newDoor(c.machines(o.PoolLimit), func(from netip.Addr, reason string) {
-		s.audit.write(&record{Event: "connection", Remote: from.String(), Reason: reason})
-	})
+	s.door = s.newDoor(o.PoolLimit)
 	s.over, s.cutOff = context.WithCancel(context.Background())
 	return s, nil
 }
@@ -182,6 +179,9 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	soon, cancel := context.WithTimeout(context.WithoutCancel(ctx), cutTime)
 	defer cancel()
 	s.wait(soon) // they say in the log and in alarms what was sent
+	if err := s.state.Settle(); failure == nil {
+		failure = err
+	}
 	s.audit.write(&record{Event: "stop", Reason: why, Left: s.Left()})
 	s.audit.queue.End(drainTime)
 	return failure

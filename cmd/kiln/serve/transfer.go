@@ -75,6 +75,10 @@ func (s *Server) giveInTurn(w http.ResponseWriter, it *item, f *ledger.Fetch, re
 		}
 		defer leave()
 	}
+	if err := s.state.Settle(); err != nil {
+		later(w, rec, err.Error())
+		return
+	}
 	s.send(w, it, data, f, rec)
 }
 
@@ -101,16 +105,23 @@ func (s *Server) send(w http.ResponseWriter, it *item, data []byte, f *ledger.Fe
 		return
 	}
 	rec.Decision = "served"
-	f.Time = time.Now().UTC().Truncate(time.Second)
-	if err := s.state.Add(*f); err != nil {
-		rec.Reason = err.Error()
-		s.breakOff(err)
-	}
+	s.keep(it, f, rec)
 	same := func(remote string) bool { return peer(remote) == peer(f.Remote) }
 	if n := s.state.Machines(f, same); it.pool && n > 1 {
 		s.alarms.raise(poolShared, it.path, "%s: %s has it as %d machines; behind a NAT or a "+
 			"proxy that is usual, and otherwise somebody collects it",
 			rec.Document, peer(f.Remote), n)
+	}
+}
+
+// keep adds a fetch to the state.
+func (s *Server) keep(it *item, f *ledger.Fetch, rec *record) {
+	f.Time = time.Now().UTC().Truncate(time.Second)
+	if err := s.state.Add(*f); err != nil {
+		rec.Reason = err.Error()
+		s.alarms.raise(unwritten, it.path, "%s: %s has it, and that is not on disk, so nothing "+
+			"else is given until it is: %v", rec.Document, peer(f.Remote), err)
+		s.breakOff(err)
 	}
 }
 
@@ -187,7 +198,7 @@ func (s *Server) deliver(w http.ResponseWriter, data []byte) (sent int, err erro
 	if err != nil {
 		return 0, errCutOff
 	}
-	defer func() { _ = conn.Close() }()
+	defer func() { _ = conn.Close(); s.door.leave(conn) }()
 	// The end of the server cuts it off, and what the client has then is known.
 	defer context.AfterFunc(s.over, func() { _ = conn.Close() })()
 	// If a deadline cannot be set, the next read or write fails.
