@@ -8,6 +8,7 @@ import (
 
 	"kiln/cmd/kiln/bundle"
 	"kiln/cmd/kiln/serve"
+	"kiln/cmd/kiln/serve/certificate"
 	"kiln/cmd/kiln/usage"
 )
 
@@ -118,18 +119,18 @@ func (f *serveFlags) check() error {
 	case f.bundle.Secrets != "" && f.plain:
 		return usage.Errorf("--secrets is for TLS and --plain-http for none; " +
 			"name one of them")
-	case serve.IsLoopback(host) && !f.peers.Any():
+	case certificate.IsLoopback(host) && !f.peers.Any():
 		return usage.Errorf("--listen %s: this computer alone reaches it, and no machine has such "+
 			"an address: --from 127.0.0.1 gives documents to everybody on this computer, such as "+
 			"a proxy before the server; machines need --listen with an address of their network",
 			f.listen)
-	case f.bundle.Secrets == "" && !f.plain && !serve.IsLoopback(host):
+	case f.bundle.Secrets == "" && !f.plain && !certificate.IsLoopback(host):
 		return usage.Errorf("--listen %s: documents hold secrets, and this address is not "+
 			"loopback: give --secrets for TLS, or --plain-http if nobody else can listen on that "+
 			"network", f.listen)
 	}
 	if f.bundle.Secrets != "" {
-		if f.names, err = serve.TLSNames(f.listen, host, f.names); err != nil {
+		if f.names, err = certificate.TLSNames(f.listen, host, f.names); err != nil {
 			return usage.Error{Err: err}
 		}
 	}

@@ -20,6 +20,7 @@ import (
 	"kiln/cmd/kiln/message"
 	"kiln/cmd/kiln/screen"
 	"kiln/cmd/kiln/serve"
+	"kiln/cmd/kiln/serve/certificate"
 	"kiln/cmd/kiln/watch"
 	"kiln/render/plural"
 )
@@ -132,7 +133,7 @@ func (f *serveFlags) tls(in io.Reader, s *serve.Server) (*tls.Config, error) {
 			"machines would not trust its certificate", f.bundle.Secrets,
 			b.Name, b.Cluster, name, id)
 	}
-	return serve.TLS(b.Bundle, f.names, time.Now().Add(max(f.window, f.life())))
+	return certificate.TLS(b.Bundle, f.names, time.Now().Add(max(f.window, f.life())))
 }
 
 // listener returns the listener of the server, and its URL. It fails if the address cannot be

@@ -56,7 +56,7 @@ func (s *Server) hear(w http.ResponseWriter, r *http.Request, it *item) {
 		refuse(w, rec, rec.Reason)
 		return
 	}
-	leave, ok := s.ears.take(network(peer(r.RemoteAddr)), r.ContentLength)
+	leave, ok := s.ears.Take(peer(r.RemoteAddr), r.ContentLength)
 	if !ok {
 		later(w, rec, "too many machines announce at once")
 		s.doubt(it, rec, &announce.Refusal{Reason: rec.Reason})

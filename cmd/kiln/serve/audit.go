@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"io"
+	"net/netip"
 	"strings"
 	"sync"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"kiln/cmd/kiln/lines"
 	"kiln/cmd/kiln/message"
 	"kiln/cmd/kiln/pace"
+	"kiln/cmd/kiln/serve/door"
 )
 
 // record is a line of the log. It holds no content of a document, and neither headers nor the query
@@ -59,6 +61,9 @@ func (r *record) line() []byte {
 const (
 	strangerBurst = 1024        // lines in a row
 	strangerEvery = time.Second // until one more line may follow
+	receiverBurst = 16          // lines in a row that one address did not confirm a document
+	receiverEvery = 10 * time.Second
+	maxReceivers  = 4096
 )
 
 // audit is the log: one whole line of JSON for each event. No request waits for its reader.
@@ -68,22 +73,56 @@ type audit struct {
 	mu        sync.Mutex
 	strangers pace.Pace // of the lines that everybody can cause
 	pools     pace.Pace // of the lines that everybody with a pool's document can cause
+	receivers map[receiver]*pace.Pace
+}
+
+// receiver is an address that did not confirm a document.
+type receiver struct {
+	document string
+	address  netip.Addr
 }
 
 func newAudit(out io.Writer) *audit {
-	return &audit{queue: lines.NewQueue(out, func(n int) []byte {
-		return (&record{Event: "lost", Lines: n}).line()
-	})}
+	return &audit{receivers: map[receiver]*pace.Pace{},
+		queue: lines.NewQueue(out, func(n int) []byte {
+			return (&record{Event: "lost", Lines: n}).line()
+		})}
 }
 
 // write adds a record to the log. Records that strangers can cause are left out if there are too
 // many of them, and are dropped before all others when the queue fills up.
 func (a *audit) write(r *record) {
-	if r.given || r.Event == "start" || r.Event == "stop" {
+	switch {
+	case r.Decision == "disclosed":
+		a.disclosed(r)
+	case r.given || r.Event == "start" || r.Event == "stop":
 		a.queue.Keep(r.line())
-		return
+	default:
+		a.writePaced(r, &a.strangers)
 	}
-	a.writePaced(r, &a.strangers)
+}
+
+// disclosed adds a record of bytes that were sent and not confirmed. A client that may fetch a
+// document can cause any number of them, so each document and address has a pace of its own.
+func (a *audit) disclosed(r *record) {
+	key := receiver{r.Document, door.Network(peer(r.Remote))}
+	a.mu.Lock()
+	p := a.receivers[key]
+	if p == nil && len(a.receivers) >= maxReceivers {
+		key = receiver{} // the others share one
+		p = a.receivers[key]
+	}
+	if p == nil {
+		p = &pace.Pace{}
+		a.receivers[key] = p
+	}
+	within := p.Take(receiverBurst, receiverEvery)
+	a.mu.Unlock()
+	if within {
+		a.queue.Keep(r.line())
+	} else {
+		a.queue.Drop()
+	}
 }
 
 // announced adds a record of what a machine announced. Machines of pools have a pace of their own:

@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -67,5 +68,29 @@ func TestPoolFillsNoDisk(t *testing.T) {
 		require.Equal(t, 1, strings.Count(string(text), `"named"`))
 		require.Equal(t, 1, strings.Count(string(text), "/stranger"))
 		require.Equal(t, 5000-strangerBurst, a.queue.Lost())
+	})
+}
+
+// TestDisclosedLines: a client that takes a document again and again without confirming it causes
+// few lines, hides no line about another client, and those that are missing are counted.
+func TestDisclosedLines(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		out := &bytes.Buffer{}
+		a := newAudit(out)
+		line := func(remote, decision string) {
+			a.write(&record{Event: "request", Document: "a", Remote: remote, Decision: decision,
+				given: true})
+		}
+		for i := range 1000 {
+			line(fmt.Sprintf("10.0.0.1:%d", i+1), "disclosed")
+		}
+		line("10.0.0.2:1", "disclosed")
+		line("10.0.0.1:1", "served")
+		a.queue.End(time.Second)
+		require.Equal(t, receiverBurst, strings.Count(out.String(), "10.0.0.1")-1)
+		require.Contains(t, out.String(), "10.0.0.2")
+		require.Contains(t, out.String(), "served")
+		require.Equal(t, 1000-receiverBurst, a.queue.Lost())
 	})
 }

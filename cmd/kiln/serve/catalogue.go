@@ -128,7 +128,7 @@ func (c *catalogue) document(dir string, e *render.Entry) error {
 		}
 		c.addresses[e.Node] = append(c.addresses[e.Node], a.Unmap())
 	}
-	if _, err := doc.read(); err != nil {
+	if err := doc.know(); err != nil {
 		errs = append(errs, fmt.Errorf("%s: %w", filepath.Join(dir, e.Document), err))
 	}
 	if path.Base(e.Document) == "user-data" {
@@ -156,7 +156,7 @@ func (c *catalogue) body(dir string, e *render.Entry) error {
 	}
 	errs := []error{c.add(it)}
 	c.bodies[e.Node] = it
-	if _, err := it.read(); err != nil {
+	if err := it.know(); err != nil {
 		errs = append(errs, fmt.Errorf("%s: %w", filepath.Join(dir, e.Body.Document), err))
 	}
 	parts := strings.Split(strings.TrimPrefix(u.Path, "/"), "/")

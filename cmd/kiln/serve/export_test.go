@@ -5,8 +5,8 @@ import "time"
 // SetBounds changes bounds that a test cannot wait for: the time for a client to send a body, and
 // the connections of one address. Call it before Serve.
 func (s *Server) SetBounds(hearTime time.Duration, connections int) {
-	s.hearTime, s.door.most = hearTime, connections
+	s.hearTime, s.door.Most = hearTime, connections
 }
 
 // SetRoom changes the number of all open connections. Call it before Serve.
-func (s *Server) SetRoom(all int) { s.door.all = all }
+func (s *Server) SetRoom(all int) { s.door.All = all }

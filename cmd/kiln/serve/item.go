@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"crypto/sha512"
 	"encoding/hex"
@@ -25,6 +26,7 @@ type item struct {
 	dir   string // the folder of the file
 	file  string // the path of the file in it; the content is empty if there is no file
 	sum   string // the SHA-256 or SHA-512 of the content, if the inventory has it
+	given string // the SHA-256 of a document or body, which the state knows it by
 	once  bool   // it holds secrets, and is given once
 	body  bool   // it is fetched beside a document
 	pool  bool   // it is for many machines
@@ -119,6 +121,15 @@ func (it *item) read() ([]byte, error) {
 	return data, it.checkDocument(data)
 }
 
+// know reads a document or a body for the first time, so that the server knows it without reading
+// it. It fails as read does, and so does every later read of another content.
+func (it *item) know() error {
+	data, err := it.read()
+	it.given = hexSum(data, 0)
+	it.sum = cmp.Or(it.sum, it.given)
+	return err
+}
+
 // document returns the document that the item gives: the one inside an initrd, or the item itself.
 // An initrd and its document count as one, so that the keys in them are given once.
 func (it *item) document() *item {
@@ -126,17 +137,6 @@ func (it *item) document() *item {
 		return it.holds
 	}
 	return it
-}
-
-// readDocument returns the content of the item, and the SHA-256 of the document that it gives. It
-// fails as read does.
-func (it *item) readDocument() (data []byte, sum string, err error) {
-	data, err = it.read()
-	if err != nil || it.holds == nil {
-		return data, hexSum(data, 0), err
-	}
-	document, err := it.holds.read()
-	return data, hexSum(document, 0), err
 }
 
 // hexSum returns the SHA-512 of data if that has this number of hexadecimal digits, or else its

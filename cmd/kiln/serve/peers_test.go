@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kiln/cmd/kiln/serve"
+	"kiln/cmd/kiln/serve/certificate"
 	"kiln/pki"
 	"kiln/pki/private"
 	"kiln/render"
@@ -327,7 +328,7 @@ func TestNoRedirects(t *testing.T) {
 		FormationWindow: time.Hour,
 	})
 	require.NoError(t, err)
-	settings, err := serve.TLS(b, []string{"127.0.0.1"}, time.Now().Add(time.Hour))
+	settings, err := certificate.TLS(b, []string{"127.0.0.1"}, time.Now().Add(time.Hour))
 	require.NoError(t, err)
 	s, err := serve.New([]string{example(t)}, serve.Options{
 		State: filepath.Join(t.TempDir(), "state"), Peers: peers(t, "any"), Window: time.Hour,

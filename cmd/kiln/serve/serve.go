@@ -19,6 +19,7 @@ import (
 	"kiln/cmd/kiln/announce"
 	"kiln/cmd/kiln/ledger"
 	"kiln/cmd/kiln/pace"
+	"kiln/cmd/kiln/serve/door"
 )
 
 // Bounds of one connection and of one transfer.
@@ -62,6 +63,7 @@ type Options struct {
 type Server struct {
 	catalogue *catalogue
 	state     *ledger.Ledger
+	copies    copies
 	again     []string
 	peers     Peers
 	limit     int // the number of machines that get a pool's document
@@ -71,8 +73,8 @@ type Server struct {
 
 	board      *announce.Board // what the machines announced
 	onAnnounce func(announce.Row)
-	ears       ears
-	door       *door
+	ears       door.Ears
+	door       *door.Door
 	hearTime   time.Duration // for a client to send a body
 
 	audit *audit // set by Begin
@@ -193,7 +195,7 @@ func (s *Server) httpServer() *http.Server {
 	// Without HTTP/2 each document has a connection of its own, whose end shows that it arrived.
 	protocols.SetHTTP1(true)
 	return &http.Server{
-		Handler: s, ConnState: s.door.watch,
+		Handler: s, ConnState: s.door.Watch,
 		DisableGeneralOptionsHandler: true, Protocols: &protocols,
 		ErrorLog:          log.New(s.audit, "", 0),
 		ReadHeaderTimeout: headerTime, ReadTimeout: othersTime, WriteTimeout: othersTime,

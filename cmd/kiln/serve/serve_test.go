@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kiln/cmd/kiln/serve"
+	"kiln/cmd/kiln/serve/certificate"
 	"kiln/pki"
 	"kiln/pki/private"
 	"kiln/render"
@@ -272,7 +273,7 @@ func TestTLS(t *testing.T) {
 		FormationWindow: time.Hour,
 	})
 	require.NoError(t, err)
-	settings, err := serve.TLS(b, []string{"boot.example.com", "127.0.0.1"}, now.Add(time.Hour))
+	settings, err := certificate.TLS(b, []string{"boot.example.com", "127.0.0.1"}, now.Add(time.Hour))
 	require.NoError(t, err)
 	state := filepath.Join(t.TempDir(), "state")
 	s, err := serve.New([]string{example(t)},

@@ -55,9 +55,8 @@ func (s *Server) isFetched(it *item) bool {
 	if !s.state.IsFetched(document.path) {
 		return false // without reading the file
 	}
-	data, err := document.read()
-	given := &ledger.Fetch{Path: document.path, SHA256: hexSum(data, 0)}
-	return err == nil && s.state.Count(given) > 0
+	given := &ledger.Fetch{Path: document.path, SHA256: document.given}
+	return document.isStill(document.given) && s.state.Count(given) > 0
 }
 
 // Alarms returns a line for each kind of alarm, with the number of alarms.

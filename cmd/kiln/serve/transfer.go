@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"slices"
+	"net/netip"
 	"strings"
 	"time"
 
@@ -33,21 +33,37 @@ func (s *Server) give(w http.ResponseWriter, r *http.Request, it *item, rec *rec
 	}
 	s.giveInTurn(w, it, &ledger.Fetch{
 		Path: it.document().path, Node: it.node, Machine: machine, Remote: r.RemoteAddr,
+		SHA256: it.document().given,
 	}, rec)
 }
 
 // giveInTurn reads the document and sends it, unless the machine has fetched it before or the limit
-// of the pool is reached.
+// of the pool is reached. A pool's limit comes before the reading: anyone in the pool's network can
+// ask as any number of machines.
 func (s *Server) giveInTurn(w http.ResponseWriter, it *item, f *ledger.Fetch, rec *record) {
-	data, sum, err := it.readDocument()
+	before := s.state.Find(f)
+	if it.pool && before == nil {
+		leave, full, busy := s.enter(f)
+		switch {
+		case full:
+			s.raiseFull(it, f, rec)
+			refuse(w, rec, fmt.Sprintf("%d machines of the pool have it, the limit", s.limit))
+			return
+		case busy:
+			later(w, rec, "other machines take the last that the pool's limit leaves")
+			return
+		}
+		defer leave()
+	}
+	data, leave, err := s.copies.take(it)
 	if err != nil {
 		s.alarms.raise(unreadable, it.path, "%s cannot be given, and %s waits for it: %v",
 			rec.Document, peer(f.Remote), err)
 		later(w, rec, err.Error())
 		return
 	}
-	f.SHA256 = sum
-	if before := s.state.Find(f); before != nil {
+	defer leave()
+	if before != nil {
 		s.raiseAgain(it, before, f)
 		refuse(w, rec, fmt.Sprintf("fetched before, at %s by %s",
 			before.Time.Format(time.RFC3339), before.Remote))
@@ -60,21 +76,6 @@ func (s *Server) giveInTurn(w http.ResponseWriter, it *item, f *ledger.Fetch, re
 		later(w, rec, "the list of fetched documents is full")
 		return
 	}
-	if it.pool {
-		leave, full, busy := s.enter(f)
-		switch {
-		case full:
-			s.alarms.raise(poolFull, it.path, "%s: %d machines have it, and %s asks as another "+
-				"one: if the pool %s has more, say so with --pool-limit; if not, one of them is "+
-				"not of the pool", rec.Document, s.limit, peer(f.Remote), it.node)
-			refuse(w, rec, fmt.Sprintf("%d machines of the pool have it, the limit", s.limit))
-			return
-		case busy:
-			later(w, rec, "other machines take the last that the pool's limit leaves")
-			return
-		}
-		defer leave()
-	}
 	if err := s.state.Settle(); err != nil {
 		later(w, rec, err.Error())
 		return
@@ -82,23 +83,17 @@ func (s *Server) giveInTurn(w http.ResponseWriter, it *item, f *ledger.Fetch, re
 	s.send(w, it, data, f, rec)
 }
 
-// send sends a document, and adds a whole transfer to the state.
+// send sends a document, and adds the transfer to the state: a whole one, or of a pool's document
+// any that its receiver may have read.
 func (s *Server) send(w http.ResponseWriter, it *item, data []byte, f *ledger.Fetch, rec *record) {
 	var err error
-	rec.Status, rec.given = http.StatusOK, true
+	rec.Status = http.StatusOK
 	rec.Bytes, err = s.deliver(w, data)
+	rec.given = err == nil || rec.Bytes > 0
 	switch {
-	case err != nil && rec.Bytes > 0:
-		// The client may have read all these bytes, although it did not confirm them. Secrets may
-		// be anywhere in a document.
+	case err != nil && rec.given:
 		rec.Decision, rec.Reason = "disclosed", err.Error()
-		sent := fmt.Sprintf("%d of %d", rec.Bytes, len(data))
-		if rec.Bytes == len(data) {
-			sent = fmt.Sprintf("all %d", len(data))
-		}
-		s.alarms.raise(disclosed, it.path, "%s: %s bytes were sent to %s, which did not confirm "+
-			"them: it can be fetched again; if %[3]s is not the machine, the secrets in what was "+
-			"sent are known", rec.Document, sent, peer(f.Remote))
+		s.disclose(it, len(data), f, rec)
 		return
 	case err != nil:
 		rec.Decision, rec.Reason = "cut off", err.Error()
@@ -112,6 +107,42 @@ func (s *Server) send(w http.ResponseWriter, it *item, data []byte, f *ledger.Fe
 			"proxy that is usual, and otherwise somebody collects it",
 			rec.Document, peer(f.Remote), n)
 	}
+}
+
+// disclose raises the alarm about bytes of a document of a size that were sent and not confirmed.
+// The client may have read all of them, and secrets may be anywhere in a document. Of a pool that
+// counts as a machine: its client needs no second fetch.
+func (s *Server) disclose(it *item, size int, f *ledger.Fetch, rec *record) {
+	sent := fmt.Sprintf("%d of %d", rec.Bytes, size)
+	if rec.Bytes == size {
+		sent = fmt.Sprintf("all %d", size)
+	}
+	about, others := it.path, ""
+	if it.pool {
+		f.Unconfirmed = true
+		s.keep(it, f, rec)
+		addresses := map[netip.Addr]bool{}
+		for _, b := range s.state.Unconfirmed(f) {
+			addresses[peer(b.Remote)] = true
+		}
+		about += " " + peer(f.Remote).String() // no more of them than the pool's limit
+		others = fmt.Sprintf("; this counts as a machine of the pool; addresses that did so until "+
+			"now: %d", len(addresses))
+	}
+	s.alarms.raise(disclosed, about, "%s: %s bytes were sent to %s, which did not confirm "+
+		"them: it can be fetched again; if %[3]s is not the machine, the secrets in what was "+
+		"sent are known%s", rec.Document, sent, peer(f.Remote), others)
+}
+
+// raiseFull raises the alarm about a client that asks for the document of a pool beyond its limit.
+func (s *Server) raiseFull(it *item, f *ledger.Fetch, rec *record) {
+	unconfirmed := ""
+	if n := len(s.state.Unconfirmed(f)); n > 0 {
+		unconfirmed = fmt.Sprintf(" (%d did not confirm it)", n)
+	}
+	s.alarms.raise(poolFull, it.path, "%s: %d machines have it%s, and %s asks as another "+
+		"one: if the pool %s has more, say so with --pool-limit; if not, one of them is "+
+		"not of the pool", rec.Document, s.limit, unconfirmed, peer(f.Remote), it.node)
 }
 
 // keep adds a fetch to the state.
@@ -175,7 +206,13 @@ func (s *Server) turn(key string) (taken chan struct{}, leave func()) {
 func (s *Server) enter(f *ledger.Fetch) (leave func(), full, busy bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	switch have := s.state.Count(f); {
+	have := s.state.Count(f)
+	for _, b := range s.state.Unconfirmed(f) {
+		if !b.IsBy(f) {
+			have++
+		}
+	}
+	switch {
 	case have >= s.limit:
 		return nil, true, false
 	case have+s.pools[f.Path] >= s.limit:
@@ -198,7 +235,7 @@ func (s *Server) deliver(w http.ResponseWriter, data []byte) (sent int, err erro
 	if err != nil {
 		return 0, errCutOff
 	}
-	defer func() { _ = conn.Close(); s.door.leave(conn) }()
+	defer func() { _ = conn.Close(); s.door.Leave(conn) }()
 	// The end of the server cuts it off, and what the client has then is known.
 	defer context.AfterFunc(s.over, func() { _ = conn.Close() })()
 	// If a deadline cannot be set, the next read or write fails.
@@ -206,9 +243,10 @@ func (s *Server) deliver(w http.ResponseWriter, data []byte) (sent int, err erro
 	_ = conn.SetDeadline(time.Now().Add(confirmTime + slow))
 	head := fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Type: application/octet-stream\r\n"+
 		"Content-Length: %d\r\nCache-Control: no-store\r\nConnection: close\r\n\r\n", len(data))
-	n, err := conn.Write(slices.Concat([]byte(head), data))
+	whole := net.Buffers{[]byte(head), data} // other transfers use the same data
+	n, err := whole.WriteTo(conn)
 	if err != nil {
-		return max(0, n-len(head)), errCutOff
+		return max(0, int(n)-len(head)), errCutOff
 	}
 	// The close_notify of TLS is not sent: if a client leaves it unread, its system resets the
 	// connection. The end of a plain connection is nothing to read, and some old clients wait for

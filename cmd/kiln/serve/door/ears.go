@@ -1,4 +1,4 @@
-package serve
+package door
 
 import (
 	"net/netip"
@@ -29,16 +29,17 @@ func (l *load) add(announcements, bytes int) {
 	l.bytes += bytes
 }
 
-// ears counts the announcements that are being read.
-type ears struct {
+// Ears counts the announcements that are being read.
+type Ears struct {
 	mu  sync.Mutex
 	all load
 	of  map[netip.Addr]load
 }
 
-// take reports whether one more may be read that comes from an address, and has this length or, if
+// Take reports whether one more may be read that comes from an address, and has this length or, if
 // that is negative, an unknown one. Then leave has to follow.
-func (e *ears) take(from netip.Addr, length int64) (leave func(), ok bool) {
+func (e *Ears) Take(from netip.Addr, length int64) (leave func(), ok bool) {
+	from = Network(from)
 	bytes := announce.MaxSent
 	if 0 <= length && length < announce.MaxSent {
 		bytes = int(length)
@@ -50,7 +51,7 @@ func (e *ears) take(from netip.Addr, length int64) (leave func(), ok bool) {
 }
 
 // change adds an announcement if it fits, or takes one away.
-func (e *ears) change(from netip.Addr, announcements, bytes int) bool {
+func (e *Ears) change(from netip.Addr, announcements, bytes int) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	own := e.of[from]
@@ -69,8 +70,8 @@ func (e *ears) change(from netip.Addr, announcements, bytes int) bool {
 	return true
 }
 
-// network returns what counts as one address: of IPv6 the 64 bits that a client does not choose.
-func network(a netip.Addr) netip.Addr {
+// Network returns what counts as one address: of IPv6 the 64 bits that a client does not choose.
+func Network(a netip.Addr) netip.Addr {
 	if p, err := a.Prefix(64); err == nil && a.Is6() {
 		return p.Addr()
 	}

@@ -1,4 +1,5 @@
-package serve
+// Package certificate makes the TLS certificate of kiln serve, and knows which names it may have.
+package certificate
 
 import (
 	"crypto/tls"
