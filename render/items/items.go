@@ -4,32 +4,69 @@
 package items
 
 import (
-	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"slices"
+	"strings"
+
+	"kiln/render/terminal"
 )
 
 // The bounds of what is read.
 const (
 	MaxObjects = 20_000    // Kubernetes supports 5,000 Nodes
 	maxObject  = 4 << 20   // bytes of an object; etcd takes requests of 1.5 MiB
-	maxParts   = 100_000   // commas of an object: how much memory it needs when it is decoded
+	maxParts   = 100_000   // of an object: how much memory it needs when it is decoded
 	maxFields  = 100       // of an object itself; those of Kubernetes have some ten
 	MaxBytes   = 128 << 20 // of all objects: 5,000 Nodes have some 60 MB
 )
 
 // Errors of Next, as the end of a sentence about the text.
 var (
-	ErrNoJSON   = errors.New("not JSON")
-	ErrNoObject = errors.New("not an object of Kubernetes")
-	errTooLong  = fmt.Errorf("more than %d MiB", MaxBytes>>20)
-	errTooMany  = fmt.Errorf("more than %d objects", MaxObjects)
-	errTooLarge = fmt.Errorf("an object of more than %d MiB, or of more than %d parts",
-		maxObject>>20, maxParts)
+	ErrNoJSON         = errors.New("not JSON")
+	ErrNoObject       = errors.New("not an object of Kubernetes")
+	errTooLong  error = Bound(fmt.Sprintf("more than %d MiB", MaxBytes>>20))
+	errTooMany  error = Bound(fmt.Sprintf("more than %d objects", MaxObjects))
+	errTooLarge error = Bound(fmt.Sprintf("an object of more than %d MiB", maxObject>>20))
 )
+
+// Bound is the error of a text that has more than is read: what was read before it counts.
+type Bound string
+
+func (b Bound) Error() string { return string(b) }
+
+// IsBound reports whether an error is a Bound.
+func IsBound(err error) bool {
+	var b Bound
+	return errors.As(err, &b)
+}
+
+// partsError comes for an object that has more parts than are read.
+type partsError int
+
+func (p partsError) Error() string { return fmt.Sprintf("an object of more than %d parts", p) }
+
+// CheckParts returns an error if a JSON text has more parts than that: commas outside of strings.
+func CheckParts(text []byte, most int) error {
+	n, quoted := 0, false
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case c == '\\':
+			i++ // it stands in strings alone
+		case c == '"':
+			quoted = !quoted
+		case c == ',' && !quoted:
+			n++
+		}
+	}
+	if n > most {
+		return partsError(most)
+	}
+	return nil
+}
 
 // Head is what an object says of itself before its content.
 type Head struct {
@@ -46,6 +83,42 @@ type Reader struct {
 	in    *bounded
 	dec   *json.Decoder
 	text  json.RawMessage
+	large []string // the names of items with too many parts
+}
+
+// Count returns how many objects were read.
+func (r *Reader) Count() int { return r.count }
+
+// Unread returns a Bound that names the items which had too many parts, and were passed to nobody;
+// nil if there were none.
+func (r *Reader) Unread() error {
+	if len(r.large) == 0 {
+		return nil
+	}
+	shown := strings.Join(r.large[:min(len(r.large), maxShown)], ", ")
+	if more := len(r.large) - maxShown; more > 0 {
+		shown += fmt.Sprintf(" and %d more", more)
+	}
+	return Bound(shown + ": too many parts to read")
+}
+
+// maxShown is how many names of unread items are shown, and maxName how long each may be.
+const (
+	maxShown = 5
+	maxName  = 253
+)
+
+// name returns the name of the object that was read last, with its namespace.
+func (r *Reader) name() string {
+	var o struct {
+		Metadata struct{ Name, Namespace string }
+	}
+	_ = json.Unmarshal(r.text, &o) // else the name cannot be read
+	name := terminal.Line(cmp.Or(o.Metadata.Name, "an object without a name"), maxName)
+	if o.Metadata.Namespace != "" {
+		return terminal.Line(o.Metadata.Namespace, maxName) + "/" + name
+	}
+	return name
 }
 
 // Read makes r the text that Next reads.
@@ -58,8 +131,9 @@ func (r *Reader) Read(text io.Reader) {
 }
 
 // Next reads the next object, or a list, and calls do with the text of the object, or of each item.
-// The text is valid until do returns. Next returns io.EOF after the last one, the error of do, and
-// an error if a bound is exceeded or the text is no JSON of objects.
+// The text is valid until do returns. An item with too many parts, for itself or for do
+// (CheckParts), is left out (Unread). Next returns io.EOF after the last one, the error of do, and
+// an error if another bound is exceeded or the text is no JSON of objects.
 func (r *Reader) Next(do func(text []byte) error) (Head, error) {
 	r.in.object = maxObject
 	switch start, err := r.dec.Token(); {
@@ -133,10 +207,14 @@ func (r *Reader) each(do func(text []byte) error) error {
 		if r.count++; r.count > MaxObjects {
 			return errTooMany
 		}
-		if err := r.value(); err != nil {
-			return err
+		err := r.value()
+		if err == nil {
+			err = do(r.text)
 		}
-		if err := do(r.text); err != nil {
+		if parts := partsError(0); errors.As(err, &parts) {
+			r.large, err = append(r.large, r.name()), nil
+		}
+		if err != nil {
 			return err
 		}
 	}
@@ -152,10 +230,7 @@ func (r *Reader) value() error {
 	if err := r.dec.Decode(&r.text); err != nil {
 		return explain(err)
 	}
-	if bytes.Count(r.text, []byte(",")) > maxParts {
-		return errTooLarge
-	}
-	return nil
+	return CheckParts(r.text, maxParts)
 }
 
 // explain returns the error of a text that ends too early or is no JSON as ErrNoJSON.

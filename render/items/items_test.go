@@ -117,7 +117,7 @@ func TestBounds(t *testing.T) {
 		require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(64<<20), name)
 	}
 	parts := `{"items":[{"a":[0` + strings.Repeat(",0", 200_000) + `]}]}`
-	_, _, err := read(strings.NewReader(parts))
+	_, _, err := read(strings.NewReader(parts[len(`{"items":[`) : len(parts)-2]))
 	require.ErrorContains(t, err, "more than 100000 parts")
 	long := `,{"a":"` + strings.Repeat("a", 1<<20) + `"}`
 	_, _, err = read(&endless{`{"items":[{}`, long})
@@ -138,4 +138,21 @@ func TestPages(t *testing.T) {
 	r.Read(strings.NewReader(page))
 	_, err := r.Next(ignore)
 	require.ErrorContains(t, err, "more than 20000 objects")
+}
+
+// TestUnread: an item with too many parts is named, and the others are read. A comma in a string is
+// no part.
+func TestUnread(t *testing.T) {
+	t.Parallel()
+	parts := `0` + strings.Repeat(",0", 200_000)
+	text := `{"items":[{"metadata":{"name":"a","namespace":"x"},"spec":[` + parts +
+		`]},{"b":"\\\"` + parts + `"},{"spec":[` + parts + `]}]}`
+	var r items.Reader
+	r.Read(strings.NewReader(text))
+	count := 0
+	_, err := r.Next(func([]byte) error { count++; return nil })
+	require.NoError(t, err)
+	require.Equal(t, 1, count)
+	require.EqualError(t, r.Unread(), "x/a, an object without a name: too many parts to read")
+	require.True(t, items.IsBound(r.Unread()))
 }

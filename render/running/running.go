@@ -77,6 +77,8 @@ func Parse(in io.Reader) (*Running, error) {
 	for {
 		head, err := list.Next(&r)
 		switch {
+		case errors.Is(err, io.EOF) && r.Unread() != nil:
+			return nil, r.Unread()
 		case errors.Is(err, io.EOF):
 			out, err := list.Running()
 			return out, withHelp(err)
