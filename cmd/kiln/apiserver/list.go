@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/url"
 	"strconv"
+	"time"
 
 	"kiln/render/items"
 )
@@ -17,10 +18,17 @@ const (
 	maxPages = 4 * items.MaxObjects / pageSize // the API server may send less than a page
 )
 
-// errPages comes when an API server has always one more page.
-var errPages = fmt.Errorf("more than %d pages", maxPages)
+// Limit is how long all questions of one look may take.
+const Limit = 2 * time.Minute
 
-// list asks for the pages of a list, and calls next for each. Both may stop it with an error.
+// Errors of an API server that has always one more page.
+var (
+	errPages = fmt.Errorf("more than %d pages", maxPages)
+	errEmpty = errors.New("a page without objects that is not the last one")
+)
+
+// list asks for the pages of a list, and calls next for each. Both may stop it with an error. It
+// returns an items.Bound if some objects are left out.
 func (c *Client) list(
 	ctx context.Context, path string, query url.Values,
 	next func(*items.Reader) (items.Head, error),
@@ -36,10 +44,18 @@ func (c *Client) list(
 			return err
 		}
 		r.Read(body)
+		before := r.Count()
 		head, err := next(&r)
 		_ = body.Close()
 		if errors.Is(err, io.EOF) {
 			err = items.ErrNoJSON
+		}
+		switch {
+		case err != nil || r.Count() > before && head.Continue != "":
+		case head.Continue != "":
+			err = errEmpty
+		default:
+			err = r.Unread()
 		}
 		if err != nil {
 			return fmt.Errorf("%s: GET %s: %w", c.URL, path, cause(err))

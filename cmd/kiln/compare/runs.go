@@ -1,6 +1,7 @@
 package compare
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -76,11 +77,13 @@ func (r *Runs) askNodes(cmd *cobra.Command) (*running.Running, error) {
 	if err != nil {
 		return nil, err
 	}
-	nodes, err := c.Nodes(cmd.Context())
+	ctx, cancel := context.WithTimeout(cmd.Context(), apiserver.Limit)
+	defer cancel()
+	nodes, err := c.Nodes(ctx)
 	if err != nil {
 		return nil, err
 	}
-	marker, err := c.Marker(cmd.Context())
+	marker, err := c.Marker(ctx)
 	var status *apiserver.StatusError
 	if err != nil && !(errors.As(err, &status) &&
 		(status.Code == http.StatusForbidden || status.Code == http.StatusNotFound)) {
