@@ -27,7 +27,7 @@ func load(t *testing.T, name string) (w *ready.Workload, pods []ready.Pod) {
 	require.NoError(t, json.Unmarshal(text, &list))
 	var head struct{ Kind string }
 	require.NoError(t, json.Unmarshal(list.Items[0], &head))
-	w, err = ready.Parse(ready.Kind{Name: head.Kind}, list.Items[0])
+	w, err = ready.Parse(ready.Kind{Name: head.Kind}, list.Items[0], nil)
 	require.NoError(t, err)
 	for _, item := range list.Items[1:] {
 		p, err := ready.ParsePod(item)
@@ -185,7 +185,7 @@ func TestSelector(t *testing.T) {
 	w, _ := load(t, "stateful")
 	require.Equal(t, "k8s-app=db,tier in (a,b)", w.Selector)
 	_, err := ready.Parse(ready.Kinds[0], []byte(`{"metadata":{"managedFields":[{"manager":"kiln",`+
-		`"operation":"Apply"}]},"spec":{"selector":{"matchLabels":{"a":"b"`+many(500)+`}}}}`))
+		`"operation":"Apply"}]},"spec":{"selector":{"matchLabels":{"a":"b"`+many(500)+`}}}}`), nil)
 	require.ErrorContains(t, err, "its names or its selector are too long")
 }
 
@@ -197,11 +197,17 @@ func TestParts(t *testing.T) {
 	_, err := ready.ParsePod([]byte(`{"status":{"containerStatuses":` + parts + `}}`))
 	require.EqualError(t, err, want)
 	_, err = ready.Parse(ready.Kinds[0], []byte(`{"metadata":{"managedFields":[{"manager":"kiln",`+
-		`"operation":"Apply"}]},"status":{"conditions":`+parts+`}}`))
+		`"operation":"Apply"}]},"status":{"conditions":`+parts+`}}`), nil)
 	require.EqualError(t, err, want)
-	w, err := ready.Parse(ready.Kinds[0], []byte(`{"status":{"conditions":`+parts+`}}`))
+	w, err := ready.Parse(ready.Kinds[0], []byte(`{"status":{"conditions":`+parts+`}}`), nil)
 	require.NoError(t, err, "of others")
 	require.Nil(t, w)
+	w, err = ready.Parse(ready.Kinds[0], []byte(`{"metadata":{"namespace":"a","name":"b"}}`),
+		map[ready.Name]bool{{Resource: "daemonsets", Namespace: "a", Name: "b"}: true})
+	require.NoError(t, err)
+	require.NotNil(t, w, "wanted")
+	_, err = ready.ParsePod([]byte(`{"metadata":{"name":"` + strings.Repeat(",", 20_001) + `"}}`))
+	require.NoError(t, err, "commas in a string")
 }
 
 // many returns so many labels more.

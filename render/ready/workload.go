@@ -3,7 +3,6 @@
 package ready
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"time"
@@ -11,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"kiln/manifests"
+	"kiln/render/items"
 )
 
 // Kind is a kind of workload.
@@ -90,24 +90,31 @@ type manager struct {
 	Time               time.Time
 }
 
-// maxParts bounds the commas of a text: an empty element of a list needs a hundred times its text.
+// maxParts bounds the parts of a text: an empty element of a list needs a hundred times its text.
 // They are fewer than package items allows: a pod has some hundred.
 const maxParts = 20_000
 
 // decode reads a text of bounded memory.
 func decode(text []byte, into any) error {
-	if bytes.Count(text, []byte(",")) > maxParts {
-		return fmt.Errorf("an object of more than %d parts", maxParts)
+	if err := items.CheckParts(text, maxParts); err != nil {
+		return err
 	}
 	return json.Unmarshal(text, into)
 }
 
-// Parse reads a workload of a kind. It returns nil if kiln did not apply it: the hook applies all
-// objects, those of add-ons too, and the API server notes that with each. It fails if the text is
-// no workload, or one with names that none has. Package items bounds what this reads.
-func Parse(kind Kind, text []byte) (*Workload, error) {
+// Name is what a workload is found by.
+type Name struct{ Resource, Namespace, Name string }
+
+// Parse reads a workload of a kind. It returns nil if kiln did not apply it, and it is not wanted:
+// the hook applies all objects, those of add-ons too, and the API server notes that with each. It
+// fails if the text is no workload, or one with names that none has. Package items bounds what this
+// reads.
+func Parse(kind Kind, text []byte, wanted map[Name]bool) (*Workload, error) {
 	var mark struct {
-		Metadata struct{ ManagedFields []manager }
+		Metadata struct {
+			Name, Namespace string
+			ManagedFields   []manager
+		}
 	}
 	if err := json.Unmarshal(text, &mark); err != nil {
 		return nil, err
@@ -119,7 +126,7 @@ func Parse(kind Kind, text []byte) (*Workload, error) {
 			changed = m.Time
 		}
 	}
-	if !applied {
+	if !applied && !wanted[Name{kind.Resource, mark.Metadata.Namespace, mark.Metadata.Name}] {
 		return nil, nil
 	}
 	var o object

@@ -2,6 +2,7 @@
 package apiserver
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -19,6 +20,7 @@ import (
 
 	"kiln/cmd/kiln/message"
 	"kiln/manifests"
+	"kiln/render/items"
 	"kiln/render/running"
 	"kiln/render/terminal"
 )
@@ -198,17 +200,18 @@ func cause(err error) error {
 	return err
 }
 
-// Nodes returns what all Nodes say.
+// Nodes returns what all Nodes say. With an items.Bound these are not all of them.
 func (c *Client) Nodes(ctx context.Context) ([]running.Node, error) {
 	var list running.List
-	if err := c.list(ctx, "/api/v1/nodes", nil, list.Next); err != nil {
-		return nil, err
+	unread := c.list(ctx, "/api/v1/nodes", nil, list.Next)
+	if unread != nil && !items.IsBound(unread) {
+		return nil, unread
 	}
 	r, err := list.Running()
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", c.URL, err)
+		return nil, cmp.Or(unread, fmt.Errorf("%s: %w", c.URL, err))
 	}
-	return r.Nodes, nil
+	return r.Nodes, unread
 }
 
 // Marker returns what the marker says. It returns a StatusError if there is none, or if the user

@@ -23,7 +23,7 @@ type Pod struct {
 }
 
 // StaticPods returns the pods that say they are static ones of control planes. Any kubelet may say
-// that of a pod on its own Node.
+// that of a pod on its own Node. With an items.Bound these are not all of them.
 func (c *Client) StaticPods(ctx context.Context) (pods []Pod, err error) {
 	add := func(text []byte) error {
 		p, err := parsePod(text)
@@ -77,12 +77,12 @@ func parsePod(text []byte) (Pod, error) {
 	return p, nil
 }
 
-// Workloads calls do with each workload of a kind that kiln applied.
+// Workloads calls do with each workload of a kind that kiln applied, or that is wanted.
 func (c *Client) Workloads(
-	ctx context.Context, kind ready.Kind, do func(*ready.Workload),
+	ctx context.Context, kind ready.Kind, wanted map[ready.Name]bool, do func(*ready.Workload),
 ) error {
 	add := func(text []byte) error {
-		w, err := ready.Parse(kind, text)
+		w, err := ready.Parse(kind, text, wanted)
 		if err == nil && w != nil {
 			do(w)
 		}
@@ -105,7 +105,9 @@ func (c *Client) Pods(
 			return errEnough
 		}
 		p, err := ready.ParsePod(text)
-		pods = append(pods, p)
+		if err == nil {
+			pods = append(pods, p)
+		}
 		return err
 	}
 	err = c.list(ctx, "/api/v1/namespaces/"+url.PathEscape(w.Namespace)+"/pods",

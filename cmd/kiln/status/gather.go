@@ -1,6 +1,7 @@
 package status
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -12,7 +13,9 @@ import (
 
 	"kiln/cmd/kiln/apiserver"
 	"kiln/render/change"
+	"kiln/render/items"
 	"kiln/render/node"
+	"kiln/render/plan"
 	"kiln/render/running"
 	"kiln/render/shown"
 )
@@ -31,7 +34,9 @@ type Report struct {
 	Objects   string     `json:"objects"`
 	Workloads *Workloads `json:"workloads"`
 	// Unseen is what the API server did not show, and why.
-	Unseen   []string  `json:"unseen,omitempty"`
+	Unseen []string `json:"unseen,omitempty"`
+	// Note is what nobody can know without a state.
+	Note     string    `json:"note,omitempty"`
 	Machines []Machine `json:"machines"`
 	Ends     []End     `json:"ends,omitempty"`
 
@@ -54,12 +59,7 @@ type Machine struct {
 	Hook     string   `json:"hook,omitempty"`
 	Document string   `json:"document,omitempty"` // where it stands beside the state
 	Pods     []string `json:"pods,omitempty"`     // static pods that are not ready, and why
-
-	young bool // its Node is new: its hook may not have said anything yet
 }
-
-// grown is the age from which a Node that says nothing of its hook is one of an earlier kiln.
-const grown = time.Hour
 
 // End is something that ends.
 type End struct {
@@ -71,36 +71,48 @@ type End struct {
 // fails if the API server does not answer, or refuses the question for its Nodes.
 func gather(ctx context.Context, c *apiserver.Client, state *change.Cluster) (*Report, error) {
 	r := &Report{Problems: []string{}}
+	if state == nil {
+		r.Note = "without a STATE kiln cannot know which machines and workloads are missing, and " +
+			"which Nodes are no machines"
+	}
 	nodes, err := c.Nodes(ctx)
-	if err != nil {
+	if err := r.partial("Nodes", err); err != nil {
 		return nil, err
 	}
 	if err := r.health(ctx, c); err != nil {
 		return nil, err
 	}
-	pods, err := c.StaticPods(ctx)
-	if err != nil {
+	pods, podsErr := c.StaticPods(ctx)
+	if err := r.partial("static pods", podsErr); err != nil {
 		return nil, err
 	}
-	if err := r.machines(nodes, state); err != nil {
+	if err := r.machines(nodes, pods, state); err != nil {
 		return nil, err
 	}
-	r.pods(pods)
+	r.pods(pods, podsErr == nil, state)
 	if err := r.objects(ctx, c, state); err != nil {
 		return nil, err
 	}
-	r.workloads(ctx, c, nodes)
+	r.workloads(ctx, c, nodes, state)
 	r.judge()
 	return r, nil
+}
+
+// partial notes what was left out of a list, and returns any other error.
+func (r *Report) partial(what string, err error) error {
+	if !items.IsBound(err) {
+		return err
+	}
+	r.unseen(what, "", err)
+	return nil
 }
 
 // health asks whether the API server and its etcd are well.
 func (r *Report) health(ctx context.Context, c *apiserver.Client) error {
 	body, err := c.Get(ctx, "/readyz?verbose")
-	if status := (*apiserver.StatusError)(nil); errors.As(err, &status) {
+	var status *apiserver.StatusError
+	if errors.As(err, &status) {
 		body = status.Body
-	} else if err != nil {
-		return err
 	}
 	var failed []string
 	for line := range strings.Lines(string(body)) {
@@ -109,8 +121,13 @@ func (r *Report) health(ctx context.Context, c *apiserver.Client) error {
 		}
 	}
 	r.problems("API server: ", failed)
+	if len(failed) == 0 {
+		if err := r.answered("health of the API server", err); err != nil {
+			return err
+		}
+	}
 	if body, err = c.Get(ctx, "/version"); err != nil {
-		return answered(err)
+		return r.answered("version", err)
 	}
 	var v struct{ GitVersion string }
 	if json.Unmarshal(body, &v) == nil {
@@ -119,16 +136,26 @@ func (r *Report) health(ctx context.Context, c *apiserver.Client) error {
 	return nil
 }
 
-// answered returns no error for an answer that is no success.
-func answered(err error) error {
-	if status := (*apiserver.StatusError)(nil); errors.As(err, &status) {
-		return nil
+// answered notes an answer that is no success: a fault of the server is a problem, and of a refusal
+// nothing is known. It returns the error of a connection.
+func (r *Report) answered(what string, err error) error {
+	var status *apiserver.StatusError
+	switch {
+	case !errors.As(err, &status):
+		return err
+	case status.Code >= http.StatusInternalServerError:
+		r.problems("API server: ", []string{what + ": " + err.Error()})
+	default:
+		r.unseen(what, "", fmt.Errorf("HTTP %d", status.Code))
 	}
-	return err
+	return nil
 }
 
 // machines adds the machines: those of the state, and Nodes that are none of them.
-func (r *Report) machines(nodes []running.Node, state *change.Cluster) error {
+// The role of a Node that is no machine of the state is what its label says, or its static pods.
+func (r *Report) machines(
+	nodes []running.Node, pods []apiserver.Pod, state *change.Cluster,
+) error {
 	stands, roles, pools := map[string]string{}, map[string]string{}, map[string]bool{}
 	if state != nil {
 		seen, err := running.Observe(change.Compare(state, state), &running.Running{
@@ -146,20 +173,30 @@ func (r *Report) machines(nodes []running.Node, state *change.Cluster) error {
 			roles[m.Name], pools[m.Name] = m.Role, m.Pool
 		}
 	}
-	there := map[string]bool{}
+	for _, p := range pods {
+		if p.Component == etcd || p.Component == server {
+			roles[p.Node] = cmp.Or(roles[p.Node], node.ControlPlane)
+		}
+	}
+	there, unlabelled := map[string]bool{}, []string(nil)
 	for i := range nodes {
 		n := &nodes[i]
 		there[n.Name] = true
-		role := node.Worker
-		if _, ok := n.Labels["node-role.kubernetes.io/control-plane"]; ok {
+		_, labelled := n.Labels[controlPlaneLabel]
+		role := cmp.Or(roles[n.Name], node.Worker)
+		if labelled && roles[n.Name] == "" {
 			role = node.ControlPlane
+		}
+		if !labelled && role == node.ControlPlane {
+			unlabelled = append(unlabelled, n.Name)
 		}
 		r.Machines = append(r.Machines, Machine{
 			Name: n.Name, Role: role, Ready: n.Ready, Cordoned: n.Cordoned, Kubelet: n.Kubelet,
 			Hook: n.Hook, Document: stands[n.Name],
-			young: time.Since(n.Created) < grown,
 		})
 	}
+	r.problems("no label "+controlPlaneLabel+" on a control plane, or on a Node with its pods: ",
+		unlabelled)
 	if state != nil {
 		for _, m := range state.Machines {
 			if !there[m.Name] && !pools[m.Name] {
@@ -176,17 +213,30 @@ func (r *Report) machines(nodes []running.Node, state *change.Cluster) error {
 	return nil
 }
 
-// pods adds the static pods to their machines, and counts the members of etcd: one for each control
-// plane, if any has one. A member is ready when it has its vote and can read through the others.
-// What another machine says of itself does not count: it must not vote for one that is missing.
-func (r *Report) pods(list []apiserver.Pod) {
-	voting := map[string]bool{} // by the machine: its member of etcd is ready
+// Components of control planes, and the label of their Nodes.
+const (
+	etcd              = "etcd"
+	server            = "kube-apiserver"
+	controlPlaneLabel = "node-role.kubernetes.io/control-plane"
+)
+
+// pods adds the static pods to their machines, names those that are not there if the list has all,
+// and counts the members of etcd: one for each control plane, if any has one or the state wants it.
+// A member is ready when it has its vote and can read through the others. What another machine says
+// of itself does not count: it must not vote for one that is missing.
+func (r *Report) pods(list []apiserver.Pod, all bool, state *change.Cluster) {
+	voting := map[string]bool{}           // by the machine: its member of etcd is ready
+	there := map[string]map[string]bool{} // by the machine and the component
 	for _, p := range list {
 		j := slices.IndexFunc(r.Machines, func(m Machine) bool { return m.Name == p.Node })
 		if j < 0 || r.Machines[j].Role != node.ControlPlane {
 			continue
 		}
-		if p.Component == "etcd" {
+		if there[p.Node] == nil {
+			there[p.Node] = map[string]bool{}
+		}
+		there[p.Node][p.Component] = true
+		if p.Component == etcd {
 			was, known := voting[p.Node]
 			voting[p.Node] = p.Ready && (was || !known)
 		}
@@ -194,12 +244,23 @@ func (r *Report) pods(list []apiserver.Pod) {
 			r.Machines[j].Pods = append(r.Machines[j].Pods, p.Component+": "+p.Why)
 		}
 	}
-	if len(voting) == 0 {
-		return // it runs on machines of its own, or somewhere else
+	wanted := []string{server, "kube-controller-manager", "kube-scheduler"}
+	if len(voting) > 0 || hasEtcd(state) { // else it runs on machines of its own, or elsewhere
+		wanted = append(wanted, etcd)
+		r.Etcd = &Etcd{}
 	}
-	r.Etcd = &Etcd{}
-	for _, m := range r.Machines {
+	var missing []string
+	for i := range r.Machines {
+		m := &r.Machines[i]
 		if m.Role != node.ControlPlane {
+			continue
+		}
+		for _, component := range wanted {
+			if all && m.Kubelet != "" && !there[m.Name][component] {
+				missing = append(missing, m.Name+": "+component)
+			}
+		}
+		if r.Etcd == nil {
 			continue
 		}
 		r.Etcd.Members++
@@ -207,6 +268,15 @@ func (r *Report) pods(list []apiserver.Pod) {
 			r.Etcd.Voting++
 		}
 	}
+	r.problems("no static pod on ", missing)
+}
+
+// hasEtcd reports whether the control planes of a state run etcd.
+func hasEtcd(state *change.Cluster) bool {
+	manifest := change.Key{Kind: "file", ID: plan.ManifestsDir + "/etcd.yaml"}
+	return state != nil && slices.ContainsFunc(state.Machines, func(m *change.Machine) bool {
+		return m.Role == node.ControlPlane && m.Entries.Find(manifest) != nil
+	})
 }
 
 // objects asks for the marker, which says whether the API objects were applied, and which.
@@ -221,7 +291,7 @@ func (r *Report) objects(ctx context.Context, c *apiserver.Client, state *change
 		return err
 	}
 	r.Objects = "applied"
-	if state != nil && marker.Objects != "" {
+	if state != nil {
 		if wanted := running.Objects(state); wanted != "" && wanted != marker.Objects {
 			r.Objects = "of another state"
 		}
@@ -257,8 +327,7 @@ func (r *Report) judge() {
 		}
 		stopped := strings.HasPrefix(m.Hook, "stopped ")
 		r.Stopped = r.Stopped || stopped
-		silent := m.Hook == "" && !m.young
-		late := !m.Ready || !silent && m.Hook != "done done" || len(m.Pods) > 0 ||
+		late := !m.Ready || m.Hook != "done done" || len(m.Pods) > 0 ||
 			m.Document != "" && m.Document != running.Wanted
 		left = left || late
 	}

@@ -37,12 +37,15 @@ type flags struct {
 	kubeconfig string
 	form       string
 	wait       bool
+	limit      time.Duration // of all questions without --wait
 	timeout    time.Duration
 }
 
 // Command returns the verb status.
-func Command() *cobra.Command {
-	var f flags
+func Command() *cobra.Command { return command(apiserver.Limit) }
+
+func command(limit time.Duration) *cobra.Command {
+	f := flags{limit: limit}
 	cmd := &cobra.Command{
 		Use:         "status [STATE]",
 		Annotations: usage.Reads(),
@@ -102,12 +105,12 @@ func (f *flags) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	ctx := cmd.Context()
+	limit := f.limit
 	if f.wait {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, f.timeout)
-		defer cancel()
+		limit = f.timeout
 	}
+	ctx, cancel := context.WithTimeout(cmd.Context(), limit)
+	defer cancel()
 	r, err := f.follow(ctx, cmd.OutOrStdout(), c, wanted)
 	if err != nil {
 		return err
@@ -207,6 +210,9 @@ func Text(r *Report) string {
 	fmt.Fprintf(&b, "workloads: %d of %d are ready\n", r.Workloads.Ready, r.Workloads.Total)
 	for _, u := range r.Unseen {
 		fmt.Fprintf(&b, "NOT SEEN %s\n", u)
+	}
+	if r.Note != "" {
+		fmt.Fprintf(&b, "note: %s\n", r.Note)
 	}
 	for _, e := range r.Ends {
 		fmt.Fprintf(&b, "ends %s: %s\n", e.When.UTC().Format(time.DateOnly), e.What)

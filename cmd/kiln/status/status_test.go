@@ -5,12 +5,10 @@ import (
 	"encoding/json"
 	"encoding/pem"
 	"fmt"
-	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -18,6 +16,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"kiln/cmd/kiln/apiserver"
 	"kiln/cmd/kiln/status"
 	"kiln/cmd/kiln/usage"
 )
@@ -30,6 +29,7 @@ type reply struct {
 	body string
 	// refusals is how many questions are answered with 403 first.
 	refusals *atomic.Int32
+	delay    time.Duration
 }
 
 // answer is one of them.
@@ -51,6 +51,14 @@ func aNode(name, ready, hook, labels string) string {
 		`"nodeInfo":{"kubeletVersion":"v1.36.3"}}}`, name, labels, digest, said, ready)
 }
 
+// listed returns a list of objects as JSON.
+func listed(list ...string) string { return `{"items":[` + strings.Join(list, ",") + `]}` }
+
+// aNodeList returns a list of Nodes as JSON.
+func aNodeList(list ...string) string {
+	return `{"kind":"NodeList","items":[` + strings.Join(list, ",") + `]}`
+}
+
 // aPod returns a static pod as JSON.
 func aPod(component, on, ready string) string {
 	return fmt.Sprintf(`{"metadata":{"labels":{"component":%q}},"spec":{"nodeName":%q},"status":`+
@@ -61,18 +69,38 @@ func aPod(component, on, ready string) string {
 
 const controlPlane = `"node-role.kubernetes.io/control-plane":""`
 
+// staticPods returns the static pods of a control plane as JSON.
+func staticPods(on string) (list []string) {
+	for _, component := range []string{
+		"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler",
+	} {
+		list = append(list, aPod(component, on, "True"))
+	}
+	return list
+}
+
+// aWorkload returns a workload that wants no pods as JSON.
+func aWorkload(name string, applied bool) string {
+	manager := "kubectl"
+	if applied {
+		manager = "kiln"
+	}
+	return fmt.Sprintf(`{"metadata":{"name":%q,"namespace":"kube-system","managedFields":[{`+
+		`"manager":%q,"operation":"Apply"}]},"spec":{"replicas":0}}`, name, manager)
+}
+
 // whole returns a cluster of two machines that is done.
 func whole() api {
 	return api{
 		nodesPath: answer(200, `{"kind":"NodeList","items":[`+
 			aNode("worker-1", "True", "done done", "")+","+
 			aNode("cp-1", "True", "done done", controlPlane)+`]}`),
-		podsPath:   answer(200, `{"items":[`+aPod("etcd", "cp-1", "True")+`]}`),
+		podsPath:   answer(200, listed(staticPods("cp-1")...)),
 		markerPath: answer(200, `{"data":{}}`),
 		"/readyz":  answer(200, "[+]etcd ok\n"),
 		"/version": answer(200, `{"gitVersion":"v1.36.3"}`),
 
-		daemonSetsPath:               answer(200, `{"kind":"DaemonSetList","items":[]}`),
+		daemonSetsPath:               answer(200, listed(aWorkload("x", true))),
 		"/apis/apps/v1/deployments":  answer(200, `{"kind":"DeploymentList","items":null}`),
 		"/apis/apps/v1/statefulsets": answer(200, `{"kind":"StatefulSetList","items":[]}`),
 	}
@@ -80,6 +108,11 @@ func whole() api {
 
 // run asks an API server of this world, and returns what status prints, and its error.
 func run(t *testing.T, world api, args ...string) (string, error) {
+	t.Helper()
+	return runWithin(t, apiserver.Limit, world, args...)
+}
+
+func runWithin(t *testing.T, limit time.Duration, world api, args ...string) (string, error) {
 	t.Helper()
 	server := httptest.NewTLSServer(http.HandlerFunc(
 		func(w http.ResponseWriter, r *http.Request) {
@@ -97,6 +130,7 @@ func run(t *testing.T, world api, args ...string) (string, error) {
 			if a.refusals != nil && a.refusals.Add(-1) >= 0 {
 				a.code = http.StatusForbidden
 			}
+			time.Sleep(a.delay)
 			w.WriteHeader(a.code)
 			_, _ = w.Write([]byte(a.body))
 		}))
@@ -114,7 +148,7 @@ contexts: [{name: x, context: {cluster: c, user: u}}]
 current-context: x
 `, server.URL, ca)), 0o600))
 	var out, messages bytes.Buffer
-	cmd := status.Command()
+	cmd := status.CommandWithin(limit)
 	cmd.SetOut(&out)
 	cmd.SetErr(&messages)
 	cmd.SilenceErrors, cmd.SilenceUsage = true, true
@@ -159,13 +193,39 @@ func TestStatus(t *testing.T) {
 				"cp-2: static pod etcd: CrashLoopBackOff\n"}},
 		"a worker that votes for another": {change: both(nodes(worker, cp1, cp2), put(podsPath, 200,
 			`{"items":[`+aPod("etcd", "cp-1", "True")+","+aPod("etcd", "worker-1", "True")+`]}`)),
-			want: []string{"etcd: 1 of 2 members vote\n"}},
+			want: []string{"etcd: 2 of 3 members vote\n", "PROBLEM no label " +
+				"node-role.kubernetes.io/control-plane on a control plane, or on a Node with its " +
+				"pods: worker-1\n"}},
 		"two pods of one member": {change: both(nodes(worker, cp1, cp2), put(podsPath, 200,
 			`{"items":[`+aPod("etcd", "cp-1", "True")+","+aPod("etcd", "cp-1", "True")+`]}`)),
 			want: []string{"etcd: 1 of 2 members vote\n"}},
-		"a worker with a static pod that says it is one": {change: put(podsPath, 200,
-			`{"items":[`+aPod("etcd", "cp-1", "True")+","+
-				aPod("kube-apiserver", "worker-1", "False")+`]}`), done: true},
+		"a control plane without a label": {change: put(podsPath, 200, listed(append(
+			staticPods("cp-1"), aPod("kube-apiserver", "worker-1", "False"))...)),
+			want: []string{"worker-1: static pod kube-apiserver: CrashLoopBackOff\n",
+				"PROBLEM no static pod on worker-1: kube-scheduler\n"}},
+		"a worker with a static pod": {change: put(podsPath, 200, listed(append(
+			staticPods("cp-1"), aPod("kube-proxy", "worker-1", "False"))...)), done: true},
+		"no static pods": {change: put(podsPath, 200, listed()),
+			want: []string{"PROBLEM no static pod on cp-1: kube-apiserver\n",
+				"PROBLEM no static pod on cp-1: kube-controller-manager\n",
+				"PROBLEM no static pod on cp-1: kube-scheduler\n"}},
+		"no workloads": {change: put(daemonSetsPath, 200, listed(aWorkload("x", false))),
+			want: []string{"workloads: 0 of 0 are ready\nNOT SEEN workloads: none was applied by " +
+				"kiln; name a STATE", "\nnote: without a STATE kiln cannot know "}},
+		"commas in a string": {change: put(podsPath, 200, listed(append(staticPods("cp-1"),
+			`{"metadata":{"annotations":{"a":"`+strings.Repeat(",", 110_000)+`"}}}`)...)),
+			done: true},
+		"a pod of many parts": {change: put(podsPath, 200, listed(append([]string{
+			`{"metadata":{"name":"big","namespace":"kube-system"},"x":[0` +
+				strings.Repeat(",0", 110_000) + `]}`}, staticPods("cp-1")...)...)),
+			want: []string{"NOT SEEN static pods: https://", "kube-system/big: too many parts to " +
+				"read\n", "etcd: 1 of 1 members vote\n"}},
+		"a Node of many parts": {change: nodes(cp1, `{"metadata":{"name":"big"},"x":[0`+
+			strings.Repeat(",0", 110_000)+`]}`), want: []string{"NOT SEEN Nodes: https://",
+			": big: too many parts to read\n", "cp-1     control-plane  Ready"}},
+		"a page without objects": {change: put(nodesPath, 200,
+			`{"kind":"NodeList","metadata":{"continue":"x"},"items":[]}`),
+			fails: "/api/v1/nodes: a page without objects that is not the last one"},
 		"a member that is not there yet": {change: nodes(worker, cp1, cp2),
 			want: []string{"etcd: 1 of 2 members vote\n"}},
 		"a static pod": {change: put(podsPath, 200, `{"items":[`+
@@ -178,7 +238,8 @@ func TestStatus(t *testing.T) {
 			`{"data":{"failed":"`+strings.Repeat(`x\n`, 99)+`"}}`),
 			want: []string{"PROBLEM object and 79 more\n"}},
 		"more pods than memory": {change: put(podsPath, 200,
-			`{"items":[{}`+strings.Repeat(",{}", 6<<20)+`]}`), fails: "more than 20000 objects"},
+			`{"items":[{}`+strings.Repeat(",{}", 6<<20)+`]}`),
+			want: []string{"NOT SEEN static pods: https://", "more than 20000 objects\n"}},
 		"more Nodes than memory": {change: put(nodesPath, 200,
 			`{"kind":"NodeList","items":[{"kind":"X"}`+strings.Repeat(`,{"kind":"X"}`, 9<<20)+
 				`]}`), fails: "more than 20000 objects"},
@@ -189,6 +250,10 @@ func TestStatus(t *testing.T) {
 			want: []string{"API objects: of another state\n"}},
 		"the API server is ill": {change: put("/readyz", 500, "[+]ping ok\n[-]etcd failed: x\n"),
 			want: []string{"PROBLEM API server: etcd failed: x\n"}},
+		"the API server fails": {change: put("/readyz", 500, "no"),
+			want: []string{"PROBLEM API server: health of the API server: GET /readyz"}},
+		"its health is refused": {change: put("/readyz", 403, "no"),
+			want: []string{"NOT SEEN health of the API server: HTTP 403\n"}},
 		"hostile": {change: nodes(aNode("worker-1", "True", "\x1b[2Jdone\n\ndone"+
 			strings.Repeat("x", 9999), "")), want: []string{"…"}},
 		"refused": {change: put(nodesPath, 403, `{"message":"nodes is forbidden"}`),
@@ -197,7 +262,8 @@ func TestStatus(t *testing.T) {
 			aNode("cp-1", "True", "", controlPlane), `"metadata":{`,
 			`"metadata":{"creationTimestamp":"`+time.Now().UTC().Format(time.RFC3339)+`",`, 1))},
 		"an old Node says nothing": {change: nodes(worker, aNode("cp-1", "True", "",
-			controlPlane)), done: true},
+			controlPlane)),
+			want: []string{"cp-1      control-plane  Ready  v1.36.3  -         -\n"}},
 		"refused while it waits": {change: put(nodesPath, 403, `{"message":"no"}`),
 			args: []string{"--wait", "--timeout", "1s"}, fails: "HTTP 403: no"},
 		"refused until the cluster has its bindings": {change: func(w api) {
@@ -243,124 +309,6 @@ func TestStatus(t *testing.T) {
 			}
 			require.NotContains(t, out, "\x1b")
 			require.Less(t, len(out), 2000)
-		})
-	}
-}
-
-// recorded returns a workload of the package ready, and its pods, as JSON.
-func recorded(t *testing.T, name string) (workload string, pods []string) {
-	t.Helper()
-	text, err := os.ReadFile("../../../render/ready/testdata/" + name + ".json")
-	require.NoError(t, err)
-	var list struct{ Items []json.RawMessage }
-	require.NoError(t, json.Unmarshal(text, &list))
-	for _, item := range list.Items[1:] {
-		pods = append(pods, string(item))
-	}
-	return string(list.Items[0]), pods
-}
-
-// listed returns a list of objects as JSON.
-func listed(list ...string) string { return `{"items":[` + strings.Join(list, ",") + `]}` }
-
-// TestWorkloads: a cluster is not done before what kiln applied is ready, and what nobody could see
-// is said.
-func TestWorkloads(t *testing.T) {
-	t.Parallel()
-	const proxyPods, deployments = podsPath + "?k8s-app=kube-proxy", "/apis/apps/v1/deployments"
-	crashing, pods := recorded(t, "crash-loop")
-	none, _ := recorded(t, "wants-none")
-	others, _ := recorded(t, "not-kilns")
-	coredns, dns := recorded(t, "unavailable")
-	hostile, hostiles := recorded(t, "hostile")
-	forbidden := answer(403, `{"message":"no"}`)
-	for name, row := range map[string]struct {
-		world api
-		args  []string
-		done  bool
-		want  []string
-		not   []string
-	}{
-		"not kiln's, and one that wants no pods": {
-			world: api{daemonSetsPath: answer(200, listed(none, others))}, done: true,
-			want: []string{"workloads: 1 of 1 are ready\n"}, not: []string{"WORKLOAD"},
-		},
-		"a crash loop": {
-			world: api{daemonSetsPath: answer(200, listed(crashing, none)),
-				proxyPods: answer(200, listed(pods...))},
-			want: []string{"workloads: 1 of 2 are ready\n",
-				"\nWORKLOAD                          READY   STATE      WHY\n" +
-					"DaemonSet kube-system/kube-proxy  0 of 2  not ready  container kube-proxy: " +
-					"CrashLoopBackOff, ended with exit code 1: E1127 ",
-				"(2 pods, kube-proxy-7xk2p on cp-1)\n"},
-		},
-		"for programs": {
-			world: api{daemonSetsPath: answer(200, listed(crashing)),
-				proxyPods: answer(200, listed(pods...))},
-			args: []string{"-o", "json"},
-			want: []string{`"workloads":{"total":1,"ready":0,"left":[{"kind":"DaemonSet",` +
-				`"namespace":"kube-system","name":"kube-proxy","state":"not ready","wanted":2,` +
-				`"ready":0,"reasons":[{"text":"container kube-proxy: CrashLoopBackOff, `,
-				`"pods":2,"pod":"kube-proxy-7xk2p","node":"cp-1"}]}]}`},
-		},
-		"two kinds": {
-			world: api{daemonSetsPath: answer(200, listed(crashing)),
-				deployments:                   answer(200, listed(coredns)),
-				proxyPods:                     answer(200, listed(pods...)),
-				podsPath + "?k8s-app=coredns": answer(200, listed(dns...))},
-			want: []string{"workloads: 0 of 2 are ready\n",
-				"Deployment kube-system/coredns    1 of 2  not ready  container coredns: not "},
-		},
-		"DaemonSets are not shown": {
-			world: api{daemonSetsPath: forbidden},
-			want: []string{"workloads: 0 of 0 are ready\nNOT SEEN DaemonSets: the user of the " +
-				"kubeconfig may not list daemonsets.apps in all namespaces\n"},
-		},
-		"pods are not shown": {
-			world: api{daemonSetsPath: answer(200, listed(crashing)), proxyPods: forbidden},
-			want: []string{"NOT SEEN pods of DaemonSet kube-system/kube-proxy: the user of the " +
-				"kubeconfig may not list pods in kube-system\n",
-				"0 of 2  not ready  its pods could not be seen\n"},
-		},
-		"too many pods": {
-			world: api{daemonSetsPath: answer(200, listed(crashing)),
-				proxyPods: answer(200, listed(slices.Repeat(pods[:1], 5001)...))},
-			want: []string{"NOT SEEN pods of DaemonSet kube-system/kube-proxy: kiln reads " +
-				"5000 pods\n", "(5000 pods, kube-proxy-7xk2p on cp-1)\n"},
-		},
-		"too many workloads": {
-			world: api{
-				daemonSetsPath: answer(200, listed(slices.Repeat([]string{crashing}, 60)...)),
-				proxyPods:      answer(200, listed())},
-			want: []string{"workloads: 0 of 60 are ready\n",
-				"NOT SEEN 10 workloads more that are not ready\n"},
-		},
-		"hostile": {
-			world: api{daemonSetsPath: answer(200, listed(hostile)),
-				proxyPods: answer(200, listed(hostiles...))},
-			want: []string{`container a\u001b]0;pwned\u0007: CrashLoopBackOff`},
-		},
-		"no JSON": {
-			world: api{daemonSetsPath: answer(200, "<html>")},
-			want:  []string{"NOT SEEN DaemonSets: https://", "/daemonsets: not JSON\n"},
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			world := whole()
-			maps.Copy(world, row.world)
-			out, err := run(t, world, row.args...)
-			if row.done {
-				require.NoError(t, err, out)
-			} else {
-				require.ErrorIs(t, err, usage.ErrDifferent, out)
-			}
-			for _, text := range row.want {
-				require.Contains(t, out, text)
-			}
-			for _, text := range append(row.not, "\x1b", "\u202e") {
-				require.NotContains(t, out, text)
-			}
 		})
 	}
 }

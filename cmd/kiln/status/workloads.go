@@ -1,15 +1,19 @@
 package status
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
 
 	"kiln/cmd/kiln/apiserver"
+	"kiln/render/change"
 	"kiln/render/plural"
 	"kiln/render/ready"
 	"kiln/render/running"
@@ -33,7 +37,9 @@ const (
 
 // workloads asks for the workloads, and for the pods of those that are not ready. What the API
 // server does not show is unseen, and no error: the rest of the report counts.
-func (r *Report) workloads(ctx context.Context, c *apiserver.Client, nodes []running.Node) {
+func (r *Report) workloads(
+	ctx context.Context, c *apiserver.Client, nodes []running.Node, state *change.Cluster,
+) {
 	ctx, cancel := context.WithTimeout(ctx, maxTime)
 	defer cancel()
 	cluster := ready.Cluster{NotReady: map[string]bool{}, Now: time.Now()}
@@ -42,8 +48,11 @@ func (r *Report) workloads(ctx context.Context, c *apiserver.Client, nodes []run
 	}
 	r.Workloads = &Workloads{Left: []ready.Verdict{}}
 	var left []*ready.Workload
+	wanted := workloadsOf(state)
 	for _, kind := range ready.Kinds {
-		err := c.Workloads(ctx, kind, func(w *ready.Workload) {
+		there := map[ready.Name]bool{}
+		err := c.Workloads(ctx, kind, wanted, func(w *ready.Workload) {
+			there[ready.Name{Resource: kind.Resource, Namespace: w.Namespace, Name: w.Name}] = true
 			r.Workloads.Total++
 			switch {
 			case w.Settled:
@@ -53,6 +62,13 @@ func (r *Report) workloads(ctx context.Context, c *apiserver.Client, nodes []run
 			}
 		})
 		r.unseen(kind.Name+"s", kind.Resource+".apps in all namespaces", err)
+		if err == nil {
+			r.missing(kind, wanted, there)
+		}
+	}
+	if state == nil && r.Workloads.Total == 0 && len(r.Unseen) == 0 {
+		r.Unseen = append(r.Unseen, "workloads: none was applied by kiln; name a STATE, which "+
+			"says which ones should be there")
 	}
 	pods := maxPods
 	for _, w := range left {
@@ -76,6 +92,38 @@ func (r *Report) workloads(ctx context.Context, c *apiserver.Client, nodes []run
 	}
 	for i := range r.Unseen {
 		r.Unseen[i] = cell(r.Unseen[i])
+	}
+}
+
+// workloadsOf returns the workloads that a state wants.
+func workloadsOf(state *change.Cluster) map[ready.Name]bool {
+	out := map[ready.Name]bool{}
+	if state == nil {
+		return out
+	}
+	for _, o := range state.Objects() {
+		namespace, resource, name, _ := o.Words()
+		for _, kind := range ready.Kinds {
+			if resource == kind.Resource+".apps" {
+				out[ready.Name{Resource: kind.Resource, Namespace: namespace, Name: name}] = true
+			}
+		}
+	}
+	return out
+}
+
+// missing adds the workloads of a kind that are wanted and not there.
+func (r *Report) missing(kind ready.Kind, wanted, there map[ready.Name]bool) {
+	for _, name := range slices.SortedFunc(maps.Keys(wanted), func(a, b ready.Name) int {
+		return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
+	}) {
+		if name.Resource == kind.Resource && !there[name] {
+			r.Workloads.Total++
+			r.Workloads.Left = append(r.Workloads.Left, ready.Verdict{
+				Kind: kind.Name, Namespace: name.Namespace, Name: name.Name, State: ready.NotReady,
+				Reasons: []ready.Reason{{Text: "not there"}},
+			})
+		}
 	}
 }
 
