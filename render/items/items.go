@@ -4,6 +4,8 @@
 package items
 
 import (
+	"bufio"
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"errors"
@@ -19,6 +21,7 @@ import (
 const (
 	MaxObjects = 20_000    // Kubernetes supports 5,000 Nodes
 	maxObject  = 4 << 20   // bytes of an object; etcd takes requests of 1.5 MiB
+	maxSkipped = 28 << 20  // bytes of an object of a list beyond that, which nobody gets
 	maxParts   = 100_000   // of an object: how much memory it needs when it is decoded
 	maxFields  = 100       // of an object itself; those of Kubernetes have some ten
 	MaxBytes   = 128 << 20 // of all objects: 5,000 Nodes have some 60 MB
@@ -83,14 +86,14 @@ type Reader struct {
 	in    *bounded
 	dec   *json.Decoder
 	text  json.RawMessage
-	large []string // the names of items with too many parts
+	large []string // the names of items that are too large
 }
 
 // Count returns how many objects were read.
 func (r *Reader) Count() int { return r.count }
 
-// Unread returns a Bound that names the items which had too many parts, and were passed to nobody;
-// nil if there were none.
+// Unread returns a Bound that names the items which were too large, and were passed to nobody; nil
+// if there were none.
 func (r *Reader) Unread() error {
 	if len(r.large) == 0 {
 		return nil
@@ -99,13 +102,14 @@ func (r *Reader) Unread() error {
 	if more := len(r.large) - maxShown; more > 0 {
 		shown += fmt.Sprintf(" and %d more", more)
 	}
-	return Bound(shown + ": too many parts to read")
+	return Bound(shown + ": too large to read")
 }
 
 // maxShown is how many names of unread items are shown, and maxName how long each may be.
 const (
 	maxShown = 5
 	maxName  = 253
+	nameless = "an object without a name"
 )
 
 // name returns the name of the object that was read last, with its namespace.
@@ -114,7 +118,7 @@ func (r *Reader) name() string {
 		Metadata struct{ Name, Namespace string }
 	}
 	_ = json.Unmarshal(r.text, &o) // else the name cannot be read
-	name := terminal.Line(cmp.Or(o.Metadata.Name, "an object without a name"), maxName)
+	name := terminal.Line(cmp.Or(o.Metadata.Name, nameless), maxName)
 	if o.Metadata.Namespace != "" {
 		return terminal.Line(o.Metadata.Namespace, maxName) + "/" + name
 	}
@@ -131,9 +135,9 @@ func (r *Reader) Read(text io.Reader) {
 }
 
 // Next reads the next object, or a list, and calls do with the text of the object, or of each item.
-// The text is valid until do returns. An item with too many parts, for itself or for do
-// (CheckParts), is left out (Unread). Next returns io.EOF after the last one, the error of do, and
-// an error if another bound is exceeded or the text is no JSON of objects.
+// The text is valid until do returns. An item that is too large, or has too many parts, for itself
+// or for do (CheckParts), is left out (Unread). Next returns io.EOF after the last one, the error
+// of do, and an error if another bound is exceeded or the text is no JSON of objects.
 func (r *Reader) Next(do func(text []byte) error) (Head, error) {
 	r.in.object = maxObject
 	switch start, err := r.dec.Token(); {
@@ -213,6 +217,8 @@ func (r *Reader) each(do func(text []byte) error) error {
 		}
 		if parts := partsError(0); errors.As(err, &parts) {
 			r.large, err = append(r.large, r.name()), nil
+		} else if errors.Is(err, errTooLarge) {
+			err = r.skip()
 		}
 		if err != nil {
 			return err
@@ -222,6 +228,42 @@ func (r *Reader) each(do func(text []byte) error) error {
 		return explain(err)
 	}
 	return nil
+}
+
+// skip passes over an item of which the decoder has read as much as it may, and goes on after it
+// with a new decoder, which is in a list too.
+func (r *Reader) skip() error {
+	r.in.object = maxSkipped
+	rest := bufio.NewReader(io.MultiReader(r.dec.Buffered(), r.in))
+	start, _ := rest.Peek(maxName)
+	_, name, _ := bytes.Cut(start, []byte(`{"metadata":{"name":"`)) // as the API server writes it
+	name, _, _ = bytes.Cut(name, []byte(`"`))
+	r.large = append(r.large, terminal.Line(cmp.Or(string(name), nameless), maxName))
+	for depth, quoted := 0, false; ; {
+		c, err := rest.ReadByte()
+		if err != nil {
+			return explain(err)
+		}
+		switch {
+		case c == '\\':
+			_, _ = rest.Discard(1)
+		case c == '"':
+			quoted = !quoted
+		case quoted:
+		case c == '{' || c == '[':
+			depth++
+		case c == '}' || c == ']':
+			if depth--; depth == 0 {
+				r.dec = json.NewDecoder(io.MultiReader(strings.NewReader(`{"":[0`), rest))
+				for range 4 {
+					if _, err := r.dec.Token(); err != nil {
+						return explain(err)
+					}
+				}
+				return nil
+			}
+		}
+	}
 }
 
 // value reads the next value into r.text.

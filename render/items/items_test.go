@@ -140,6 +140,27 @@ func TestPages(t *testing.T) {
 	require.ErrorContains(t, err, "more than 20000 objects")
 }
 
+// TestSkip: an item of too many bytes is named, and what follows is read.
+func TestSkip(t *testing.T) {
+	t.Parallel()
+	long := `{"metadata":{"name":"big"},"x":["}\"` + strings.Repeat("a", 9<<20) + `"]}`
+	for _, list := range []string{`{"a":1},` + long + `,{"b":2}`, long + `,{"a":1},{"b":2}`,
+		`{"a":1},{"b":2},` + long} {
+		var r items.Reader
+		r.Read(strings.NewReader(`{"items":[` + list + `],"metadata":{"continue":"x"}} {"c":3}`))
+		count := 0
+		head, err := r.Next(func([]byte) error { count++; return nil })
+		require.NoError(t, err)
+		require.Equal(t, items.Head{IsList: true, Continue: "x"}, head)
+		require.Equal(t, 2, count)
+		require.EqualError(t, r.Unread(), "big: too large to read")
+		_, err = r.Next(func([]byte) error { return nil })
+		require.NoError(t, err)
+		_, err = r.Next(nil)
+		require.ErrorIs(t, err, io.EOF)
+	}
+}
+
 // TestUnread: an item with too many parts is named, and the others are read. A comma in a string is
 // no part.
 func TestUnread(t *testing.T) {
@@ -153,6 +174,6 @@ func TestUnread(t *testing.T) {
 	_, err := r.Next(func([]byte) error { count++; return nil })
 	require.NoError(t, err)
 	require.Equal(t, 1, count)
-	require.EqualError(t, r.Unread(), "x/a, an object without a name: too many parts to read")
+	require.EqualError(t, r.Unread(), "x/a, an object without a name: too large to read")
 	require.True(t, items.IsBound(r.Unread()))
 }

@@ -218,11 +218,11 @@ func TestStatus(t *testing.T) {
 		"a pod of many parts": {change: put(podsPath, 200, listed(append([]string{
 			`{"metadata":{"name":"big","namespace":"kube-system"},"x":[0` +
 				strings.Repeat(",0", 110_000) + `]}`}, staticPods("cp-1")...)...)),
-			want: []string{"NOT SEEN static pods: https://", "kube-system/big: too many parts to " +
-				"read\n", "etcd: 1 of 1 members vote\n"}},
+			want: []string{"NOT SEEN static pods: https://", "kube-system/big: too large to read\n",
+				"etcd: 1 of 1 members vote\n"}},
 		"a Node of many parts": {change: nodes(cp1, `{"metadata":{"name":"big"},"x":[0`+
 			strings.Repeat(",0", 110_000)+`]}`), want: []string{"NOT SEEN Nodes: https://",
-			": big: too many parts to read\n", "cp-1     control-plane  Ready"}},
+			": big: too large to read\n", "cp-1     control-plane  Ready"}},
 		"a page without objects": {change: put(nodesPath, 200,
 			`{"kind":"NodeList","metadata":{"continue":"x"},"items":[]}`),
 			fails: "/api/v1/nodes: a page without objects that is not the last one"},
