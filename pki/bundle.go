@@ -282,7 +282,9 @@ func Load(data []byte) (*Bundle, error) {
 	if len(errs) == 0 {
 		errs = b.dateErrors()
 	}
-	if len(errs) == 0 && f.Checksum != "" && f.Checksum != b.checksum() {
+	// Bundles of earlier releases have the checksum of the keys alone.
+	if len(errs) == 0 && f.Checksum != "" && f.Checksum != b.checksum() &&
+		f.Checksum != b.keysChecksum() {
 		errs = append(errs, errChecksum)
 	}
 	if err := errors.Join(errs...); err != nil {
@@ -356,11 +358,18 @@ func parsePair(f authorityFile, elsewhere bool) (Authority, private.Key, error) 
 	return ca, key, err
 }
 
-// checksum returns a short digest of all keys of the bundle. A key of 32 random bytes shows no slip
-// of an editor, and nor does the service account key: each would be another key, and machines that
-// are replaced would not understand the others. Dates and generations are not in it: operators edit
-// those.
+// checksum returns a short digest of the keys, of the cluster's UUID and name, and of the time of
+// issue, which stay for ever. Other dates and generations are not in it: operators edit those. It
+// protects from slips, and from nobody who can compute it.
 func (b *Bundle) checksum() string {
+	sum := sha256.Sum256([]byte(b.keysChecksum() + b.Cluster + stamp(b.Issued) + b.Name))
+	return hex.EncodeToString(sum[:8])
+}
+
+// keysChecksum returns a short digest of all keys of the bundle. A key of 32 random bytes shows no
+// slip of an editor, and nor does the service account key: each would be another key, and machines
+// that are replaced would not understand the others.
+func (b *Bundle) keysChecksum() string {
 	sum := sha256.New()
 	add := func(name string, secret []byte) {
 		fmt.Fprintf(sum, "%s %d\n%s", name, len(secret), secret)
@@ -380,11 +389,10 @@ func (b *Bundle) checksum() string {
 		key("next "+string(root), b.NextKeys[root])
 	}
 	add("next encryptionKey", b.NextEncryptionKey)
-	const digits = 16
-	return hex.EncodeToString(sum.Sum(nil))[:digits]
+	return hex.EncodeToString(sum.Sum(nil)[:8])
 }
 
 // errChecksum comes for a bundle with a key that kiln did not write.
-var errChecksum = errors.New("checksum: not that of the keys beside it: a key or this line " +
-	"was changed after kiln wrote it, perhaps by a slip in an editor; restore the bundle from a " +
-	"copy. Only if you gave it another key on purpose, remove this line")
+var errChecksum = errors.New("checksum: not that of the keys beside it: a key, cluster, " +
+	"name, issued or this line was changed after kiln wrote it, perhaps by a slip in an editor; " +
+	"restore the bundle from a copy. Only if you gave it another key on purpose, remove this line")

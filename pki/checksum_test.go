@@ -12,7 +12,8 @@ import (
 	"kiln/pki/private"
 )
 
-// TestChecksum: one wrong letter in a key that nothing else verifies is found. Generations, which
+// TestChecksum: one wrong letter in a key that nothing else verifies is found, and in the UUID and
+// the time of issue. Generations, which
 // operators edit, are no part of the checksum, and a bundle without one is valid.
 func TestChecksum(t *testing.T) {
 	t.Parallel()
@@ -47,6 +48,8 @@ func TestChecksum(t *testing.T) {
 		"encryptionKey":     slip("encryptionKey"),
 		"leafSeed":          slip("leafSeed"),
 		"serviceAccountKey": before + "\nserviceAccountKey:" + after,
+		"cluster":           strings.Replace(good, "cluster: 22b3", "cluster: 22b4", 1),
+		"issued":            strings.Replace(good, `"2026-01-01T00`, `"2026-01-01T01`, 1),
 		"the line itself":   strings.Replace(good, sum, "checksum: 0123456789abcdef", 1),
 	} {
 		require.NotEqual(t, good, wrong, name)
@@ -55,6 +58,11 @@ func TestChecksum(t *testing.T) {
 		_, err = pki.Load([]byte(strings.Replace(wrong, "\nchecksum: ", "\n#", 1)))
 		require.NoError(t, err, name)
 	}
+	// That of an earlier release is of the keys alone.
+	const keys = "checksum: f62119cbc24b90a0"
+	_, err = pki.Load([]byte(strings.Replace(good, sum, keys, 1)))
+	require.NoError(t, err)
+
 	edited, err := pki.Load([]byte(good + "generations: {admin: 2}\n"))
 	require.NoError(t, err)
 	require.Equal(t, 2, edited.Generations["admin"])
