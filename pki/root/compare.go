@@ -13,10 +13,10 @@ type Mismatch struct {
 	Fingerprint, FingerprintThere string
 }
 
-// Compare compares the fingerprints of the roots in two states of one cluster. It returns the first root
-// that has two keys of one generation, or no generation in common: each stage of a rotation has one
-// in common with the stage before. It returns nil if there is no such root. A root that one of the
-// two does not have shows nothing.
+// Compare compares the fingerprints of the roots in two states of one cluster. It returns the first
+// root that has two keys of one generation, or no generation in common: each stage of a rotation
+// has one in common with the stage before. It returns nil if there is no such root. A root that one
+// of the two does not have shows nothing.
 func Compare(here, there map[string]string) *Mismatch {
 	for _, root := range All() {
 		mine, others := marks(here, root), marks(there, root)

@@ -59,7 +59,8 @@ func Made(file []byte) bool {
 		bytes.Contains(file[:min(len(file), 1024)], []byte(generator))
 }
 
-// Page writes the page. Invisible characters are escaped, as in a terminal. It fails only if the templates do not fit the data.
+// Page writes the page. Invisible characters are escaped, as in a terminal. It fails only if the
+// templates do not fit the data.
 func Page(in Input) ([]byte, error) {
 	var out bytes.Buffer
 	v := view{

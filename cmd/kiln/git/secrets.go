@@ -29,8 +29,8 @@ const halfWritten = "*" + folder.Suffix
 // a line for what a killed run leaves of a file. It returns a note for each thing that it did. It
 // also returns a note for each secret that it could not keep out, because the secret lies in
 // another work tree, git tracks it already, or a line for just this secret tells git to track it:
-// somebody decided that, who may be the author of a pull request. It never fails: the secrets are safe on disk, and
-// only a later git add would publish them.
+// somebody decided that, who may be the author of a pull request. It never fails: the secrets are
+// safe on disk, and only a later git add would publish them.
 func KeepOut(dir string, secrets ...Secret) (notes []string) {
 	base := paths.Resolve(dir)
 	root := workTree(base)
