@@ -230,10 +230,7 @@ func Load(data []byte) (*Bundle, error) {
 		return nil, err
 	}
 	if err := yamlbound.Bundle.Check(data); err != nil {
-		if cutOff(data) {
-			return nil, errCutOff
-		}
-		return nil, fmt.Errorf("%w: this is not a bundle", err)
+		return nil, fmt.Errorf("%w: this is not a bundle, or it is cut off", err)
 	}
 	var f bundleFile
 	if err := yaml.UnmarshalStrict(data, &f); err != nil {

@@ -273,7 +273,8 @@ func TestTLS(t *testing.T) {
 		FormationWindow: time.Hour,
 	})
 	require.NoError(t, err)
-	settings, err := certificate.TLS(b, []string{"boot.example.com", "127.0.0.1"}, now.Add(time.Hour))
+	names := []string{"boot.example.com", "127.0.0.1"}
+	settings, err := certificate.TLS(b, names, now.Add(time.Hour))
 	require.NoError(t, err)
 	state := filepath.Join(t.TempDir(), "state")
 	s, err := serve.New([]string{example(t)},

@@ -64,7 +64,8 @@ func New(
 	all := max(8, min(max(leastAll, 4*machines), (openFiles()-otherFiles)/2))
 	return &Door{
 		Most: min(max(leastConnections, 2*machines), all/2), All: all,
-		peer: peer, rank: rank, refused: refused, of: map[netip.Addr]int{}, open: map[net.Conn]visit{},
+		peer: peer, rank: rank, refused: refused,
+		of: map[netip.Addr]int{}, open: map[net.Conn]visit{},
 	}
 }
 
