@@ -95,12 +95,18 @@ func TestSecrets(t *testing.T) {
 // message is one line, whatever is in it.
 func TestAddresses(t *testing.T) {
 	t.Parallel()
-	for want, path := range map[string]string{
-		`cluster "c": server is no URL; want one like https://api.example.com:6443`: kubeconfig(t,
-			"http://u:"+secret+"@127.0.0.1:1\x01/", "", ""),
-		`cluster "c": proxy-url is no URL; ` +
-			`want one like http://proxy.example.com:3128`: kubeconfig(t, "https://127.0.0.1:1",
-			`proxy-url: "ht!tp://u:`+secret+`@127.0.0.1:2"`, ""),
+	const server = `cluster "c": server is no URL; want one like https://api.example.com:6443`
+	const proxy = `cluster "c": proxy-url is no URL; want one like http://proxy.example.com:3128`
+	through := func(url string) string {
+		return kubeconfig(t, "https://127.0.0.1:1", `proxy-url: "`+url+`"`, "")
+	}
+	for path, want := range map[string]string{
+		kubeconfig(t, "http://u:"+secret+"@127.0.0.1:1\x01/", "", ""): server,
+		kubeconfig(t, "https://u:"+secret+"@127.0.0.1:9x", "", ""):    server,
+		kubeconfig(t, "ftp://u:"+secret+"@127.0.0.1", "", ""):         server,
+		through("ht!tp://u:" + secret + "@127.0.0.1:2"):               proxy,
+		through("u:" + secret + "@127.0.0.1:2"):                       proxy,
+		through("ftp://u:" + secret + "@127.0.0.1:2"):                 proxy,
 	} {
 		_, err := apiserver.New(path, io.Discard)
 		require.EqualError(t, err, "--kubeconfig "+path+": "+want)

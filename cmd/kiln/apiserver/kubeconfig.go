@@ -70,12 +70,15 @@ func checkNamed(path string) error {
 	}
 	for _, name := range slices.Sorted(maps.Keys(config.Clusters)) {
 		c := config.Clusters[name]
-		_, err := url.Parse(c.Server)
-		if _, withScheme := url.Parse("https://" + c.Server); err != nil && withScheme != nil {
+		server := c.Server
+		if !strings.Contains(server, "://") {
+			server = "https://" + server
+		}
+		if c.Server != "" && !isURL(server, "https", "http") {
 			return fmt.Errorf("cluster %q: server is no URL; want one like "+
 				"https://api.example.com:6443", name)
 		}
-		if _, err := url.Parse(c.ProxyURL); err != nil {
+		if c.ProxyURL != "" && !isURL(c.ProxyURL, "http", "https", "socks5") {
 			return fmt.Errorf("cluster %q: proxy-url is no URL; want one like "+
 				"http://proxy.example.com:3128", name)
 		}
@@ -175,4 +178,11 @@ func unexpected(path string, base *url.URL, config *rest.Config) (notes []string
 		note("as: the API server is asked in the name of %q", as.UserName)
 	}
 	return notes
+}
+
+// isURL reports whether a text is a URL with one of the schemes, a host, and nothing that a parser
+// refuses.
+func isURL(text string, schemes ...string) bool {
+	u, err := url.Parse(text)
+	return err == nil && slices.Contains(schemes, u.Scheme) && u.Hostname() != ""
 }

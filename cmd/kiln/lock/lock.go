@@ -11,7 +11,6 @@ import (
 	"maps"
 	"net"
 	"slices"
-	"strings"
 
 	"kiln/render/target"
 )
@@ -144,7 +143,7 @@ func (l *Locker) compare(ctx context.Context, a target.Artifact) (problem string
 		return "", err
 	case sum != a.SHA256:
 		return fmt.Sprintf("%s has %s, and the lock %s: find out who changed it",
-			target.Mirrored(a.URL, l.Mirror), l.saw(a.URL, sum), a.SHA256), nil
+			target.Mirrored(a.URL, l.Mirror), otherSum, a.SHA256), nil
 	case a.Size > 0 && size != a.Size:
 		return fmt.Sprintf("%s has %d bytes, and the lock %d: correct its size",
 			target.Mirrored(a.URL, l.Mirror), size, a.Size), nil
@@ -177,24 +176,19 @@ func (l *Locker) fetch(ctx context.Context, want target.Artifact) (target.Artifa
 	if want.SHA256 != published {
 		return want, fmt.Errorf("%s has %s, and %s says %s: the server or somebody on "+
 			"the way has changed one of them; try again from another network",
-			target.Mirrored(want.URL, l.Mirror), l.saw(want.URL, want.SHA256), list, published)
+			target.Mirrored(want.URL, l.Mirror), otherSum, list, published)
 	}
 	if known, ok := find(target.PublishedArtifacts, want); ok && known.SHA256 != want.SHA256 {
 		return want, fmt.Errorf("%s has %s, and the table of kiln says %s: "+
 			"it was replaced after its release; find out why before you use it",
-			target.Mirrored(want.URL, l.Mirror), l.saw(want.URL, want.SHA256), known.SHA256)
+			target.Mirrored(want.URL, l.Mirror), otherSum, known.SHA256)
 	}
 	return want, nil
 }
 
-// saw says which SHA-256 a file has, but not that of one that came over http: it may be what a
-// server says to this computer alone, and the hash in a log of CI would confirm a guess at it.
-func (l *Locker) saw(url, sum string) string {
-	if strings.HasPrefix(target.Mirrored(url, l.Mirror), "https:") {
-		return "the SHA-256 " + sum
-	}
-	return "another SHA-256"
-}
+// otherSum stands for the SHA-256 of what came. It may be what a server says to this computer alone,
+// also behind a redirection, and the hash in a log of CI would confirm a guess at it.
+const otherSum = "another SHA-256"
 
 // hash fetches a file, from the mirror if there is one, and returns its SHA-256 and its size.
 func (l *Locker) hash(ctx context.Context, url string) (sum string, size int64, err error) {

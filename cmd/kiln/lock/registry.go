@@ -98,13 +98,13 @@ func (r *registries) describe(ctx context.Context, name string) (d described, er
 	}
 	var m manifest
 	if err := json.Unmarshal(text, &m); err != nil {
-		return d, fmt.Errorf("%s: is no manifest: %w", from, err)
+		return d, fmt.Errorf("%s: is no manifest", from)
 	}
 	d.digest = digest
 	switch {
 	case m.SchemaVersion != 2:
-		return d, fmt.Errorf("%s: is a manifest of schema %d, which containerd does not read; "+
-			"push the image again", from, m.SchemaVersion)
+		return d, fmt.Errorf("%s: is a manifest of a schema that containerd does not read; "+
+			"push the image again", from)
 	case m.Manifests != nil:
 		d.arches = []string{}
 		for _, entry := range m.Manifests {
@@ -136,14 +136,14 @@ func (r *registries) arches(ctx context.Context, url, digest string) ([]string, 
 		return nil, err
 	}
 	if got != digest {
-		return nil, fmt.Errorf("%s: has the digest %s", url, got)
+		return nil, fmt.Errorf("%s: has another digest", url)
 	}
 	var config struct {
 		OS           string `json:"os"`
 		Architecture string `json:"architecture"`
 	}
 	if err := json.Unmarshal(text, &config); err != nil {
-		return nil, fmt.Errorf("%s: is no configuration of an image: %w", url, err)
+		return nil, fmt.Errorf("%s: is no configuration of an image", url)
 	}
 	switch {
 	case config.Architecture == "": // of what is no image for containers

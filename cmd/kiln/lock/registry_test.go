@@ -212,7 +212,7 @@ func TestHostileRegistry(t *testing.T) {
 			strings.Repeat(",{}", maxManifest/4) + `]}`), 1,
 			"is a manifest of more than 50000 objects"},
 		{"no JSON", text("<html>log in first</html>"), 1, "is no manifest"},
-		{"an old manifest", text(`{"schemaVersion": 1}`), 1, "is a manifest of schema 1"},
+		{"an old manifest", text(`{"schemaVersion": 1}`), 1, "is a manifest of a schema that containerd does not read"},
 		{"neither", text(`{"schemaVersion": 2}`), 1, "is neither an image nor a list of images"},
 		{"another algorithm", text(`{"schemaVersion": 2, "config": {"digest": "md5:1"}}`), 1,
 			"names a configuration without a SHA-256"},
@@ -249,7 +249,7 @@ func TestConfigurationReplaced(t *testing.T) {
 	r.files["b/c/blobs/sha256:"+sum(arm)] = `{"os": "linux", "architecture": "amd64"}`
 	_, _, err := l.Images(context.Background(),
 		[]images.Image{image(host+"/b/c", true, "amd64")}, nil)
-	require.ErrorContains(t, err, "/v2/b/c/blobs/sha256:"+sum(arm)+": has the digest sha256:")
+	require.ErrorContains(t, err, "/v2/b/c/blobs/sha256:"+sum(arm)+": has another digest")
 }
 
 // TestNotPlain: a registry that is asked over TLS leads nobody to http, neither for the manifest
