@@ -38,7 +38,8 @@ packages() {
 # because `go install MODULE@VERSION` refuses modules that replace others, as most of these do. With
 # the release's own requirements, the result is the release. The linker sets VARIABLES, each
 # IMPORT/PATH.NAME=VALUE, as the release's own Makefile does. With TESTS=yes it builds the tests of
-# the one package.
+# the one package. REQUIRES are other modules, each MODULE@VERSION, in versions that the release does
+# not have; REPLACES are modules whose version is not served, each MODULE=MODULE@VERSION.
 compile() {
   local name=$1 version=$2 module=$3 out=$bin/$1-$2
   shift 3
@@ -58,7 +59,9 @@ compile() {
         go mod edit -replace "$library=$library@v0.${version#1.}"
       done
     fi
-    go get ${TESTS:+-t} "${@/%/@v$version}" || exit 77
+    for replace in ${REPLACES:-}; do go mod edit -replace "$replace"; done
+    # shellcheck disable=SC2086 # REQUIRES are words
+    go get ${TESTS:+-t} "${@/%/@v$version}" ${REQUIRES:-} || exit 77
     flags='-s -w'
     for variable in ${VARIABLES:-}; do flags+=" -X $variable"; done
     to=$work/out/

@@ -43,7 +43,7 @@ inputs=$(
   cd "$here"
   find image.sh build.sh iptables rootfs mkimg pause probe vip -type f -print0 | sort -z |
     xargs -0 sha256sum
-  echo "$KUBERNETES $ETCD $COREDNS $PAUSE $CONTAINERD $HAPROXY $KUBE_VIP $IGNITION $DEBIAN"
+  echo "$KUBERNETES $ETCD $COREDNS $PAUSE $CONTAINERD $HAPROXY $KUBE_VIP $IGNITION $FLANNEL $FLANNEL_PLUGIN $DEBIAN"
 )
 is_made() { [[ -e $cache/node.img && $inputs == "$(cat "$cache/node.inputs" 2>/dev/null)" ]]; }
 ! is_made || exit 0 # also while somebody else builds something
@@ -65,6 +65,17 @@ compile containerd $CONTAINERD $ctrd $ctrd/cmd/{containerd,containerd-shim-runc-
 # Ignition links with libblkid. Debian has no SELinux labels to restore, as Flatcar has not.
 VARIABLES="$ignition/internal/distro.selinuxRelabel=false $ignition/internal/version.Raw=v$IGNITION" CGO_ENABLED=1 \
   compile ignition $IGNITION $ignition $ignition/internal
+# Flannel's backend udp wants cgo. The proxy does not serve the versions of two modules of a cloud's
+# backend, which nothing here uses.
+flannel=github.com/flannel-io/flannel
+cloud=github.com/tencentcloud/tencentcloud-sdk-go/tencentcloud
+REPLACES="$cloud/common=$cloud/common@v1.1.15 $cloud/vpc=$cloud/vpc@v1.1.14" CGO_ENABLED=1 \
+  compile flannel $FLANNEL $flannel $flannel{,/cmd/install_conf}
+# Nor does it serve the module of Flannel's CNI plugin. The plugin's source was in another one
+# before, which speaks CNI 1.0.0 with a newer library.
+plugins=github.com/containernetworking/plugins
+REQUIRES=github.com/containernetworking/cni@v1.2.3 \
+  compile flannel-plugin 0.9.1 $plugins $plugins/plugins/meta/flannel
 
 # kube-proxy's image needs the programs below and no whole system. Its packages are unpacked and not
 # configured, so the links that their scripts would make are made here.
@@ -103,6 +114,12 @@ image "$registry/pause:$PAUSE" -entrypoint /pause /pause="$work/pause"
 # The programs of Debian's HAProxy and our own vip, under the names that kiln gives to a machine.
 image docker.io/library/haproxy:$HAPROXY-alpine -base "$store/balancer.tar" /probe="$work/probe"
 image ghcr.io/kube-vip/kube-vip:v$KUBE_VIP -base "$store/balancer.tar" /kube-vip="$work/vip"
+# Flannel's own image has the same programs of iptables and nftables, and runs without an entry
+# point: its DaemonSet names the programs.
+image ghcr.io/flannel-io/flannel:v$FLANNEL -base "$store/proxy.tar" /opt/bin/flanneld="$bin/flannel-$FLANNEL/flannel" \
+  /opt/bin/install-conf="$bin/flannel-$FLANNEL/install_conf" "${tables[@]}"
+image ghcr.io/flannel-io/flannel-cni-plugin:v$FLANNEL_PLUGIN -base "$store/proxy.tar" \
+  /flannel="$bin/flannel-plugin-0.9.1/flannel-plugin"
 image kiln.test/probe:1 -entrypoint "/probe serve" /probe="$work/probe"
 
 say "building the machine's disk"
