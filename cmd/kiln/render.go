@@ -96,10 +96,7 @@ func (f *renderFlags) check() error {
 		return usage.Errorf("%s is for --out: a review twin makes no bundle; leave %[1]s out",
 			bundle.RecipientFlag)
 	}
-	if err := cmp.Or(usage.CheckSource(&f.Source), f.checkFolders()); err != nil {
-		return err
-	}
-	return nil
+	return cmp.Or(usage.CheckSource(&f.Source), f.checkFolders())
 }
 
 // checkFolders returns an error if the folder of the documents is shared with the twin or with the

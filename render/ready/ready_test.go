@@ -171,7 +171,8 @@ func TestMissing(t *testing.T) {
 			`"creationTimestamp":"2025-11-27T12:00:00Z","managedFields":[`+
 			`{"manager":"kiln","operation":"Apply","time":"2025-11-27T12:00:00Z"},`+
 			`{"manager":"kube-controller-manager","operation":"Update","time":%q}]},`+
-			`"status":{"desiredNumberScheduled":2}}`, now.Add(-row.changed).Format(time.RFC3339)), nil)
+			`"status":{"desiredNumberScheduled":2}}`,
+			now.Add(-row.changed).Format(time.RFC3339)), nil)
 		require.NoError(t, err, name)
 		v := ready.Judge(w, ready.Cluster{Pods: row.pods, Now: now})
 		require.Equal(t, row.want, v.State, name)

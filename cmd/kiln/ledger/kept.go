@@ -73,7 +73,9 @@ func (k *kept) settle() error {
 		err = fmt.Errorf("it would be larger than %d MiB", k.limit>>20)
 	}
 	if err == nil {
-		err = k.explain(k.spare.use(func() error { return k.file.Replace(k.buffer.Bytes(), 0o600) }))
+		err = k.explain(k.spare.use(func() error {
+			return k.file.Replace(k.buffer.Bytes(), 0o600)
+		}))
 	}
 	if err != nil {
 		return fmt.Errorf("%s: the state cannot be kept: %w", k.path, err)

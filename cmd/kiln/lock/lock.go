@@ -186,8 +186,8 @@ func (l *Locker) fetch(ctx context.Context, want target.Artifact) (target.Artifa
 	return want, nil
 }
 
-// otherSum stands for the SHA-256 of what came. It may be what a server says to this computer alone,
-// also behind a redirection, and the hash in a log of CI would confirm a guess at it.
+// otherSum stands for the SHA-256 of what came. It may be what a server says to this computer
+// alone, also behind a redirection, and the hash in a log of CI would confirm a guess at it.
 const otherSum = "another SHA-256"
 
 // hash fetches a file, from the mirror if there is one, and returns its SHA-256 and its size.

@@ -222,8 +222,8 @@ const (
 
 // pods adds the static pods to their machines, names those that are not there if the list has all,
 // and counts the members of etcd: one for each control plane, if any has one or the state wants it.
-// A member is ready when it has its vote and can read through the others. A machine votes for itself
-// alone, and not for one that is missing.
+// A member is ready when it has its vote and can read through the others. A machine votes for
+// itself alone, and not for one that is missing.
 func (r *Report) pods(list []apiserver.Pod, all bool, state *change.Cluster) {
 	voting := map[string]bool{}           // by the machine: its member of etcd is ready
 	there := map[string]map[string]bool{} // by the machine and the component
