@@ -21,6 +21,6 @@ KUBE_VIP=1.1.2
 IGNITION=2.26.0
 FLANNEL=0.28.10
 FLANNEL_PLUGIN=1.9.1-flannel3 # the name of its image; build.sh says which source it has here
-CNI_PLUGINS=1.9.1 # stock.sh fetches these two
+CNI_PLUGINS=1.9.1             # stock.sh fetches these two
 CRICTL=1.36.0
 DEBIAN=trixie
