@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"sigs.k8s.io/kustomize/api/krusty"
 	"sigs.k8s.io/kustomize/api/resmap"
+	"sigs.k8s.io/kustomize/api/resource"
 	"sigs.k8s.io/kustomize/api/types"
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 	"sigs.k8s.io/kustomize/kyaml/openapi"
@@ -33,6 +34,11 @@ type Patch struct {
 	list     bool     // it is a list of operations
 	named    []object // the objects that a strategic merge without a target names
 	merge    string   // a strategic merge as kustomize reads it
+
+	once    sync.Once // guards longest
+	longest int       // maps in the longest list of a strategic merge
+
+	parsed []*resource.Resource // of a strategic merge, guarded by engine
 }
 
 // Target selects objects as kustomize does: names are anchored regular expressions, an empty field
@@ -300,6 +306,15 @@ func run(fs filesys.FileSystem, k *types.Kustomization) ([]byte, error) {
 
 // kustomize returns the objects that kustomize builds from the folder root of fs.
 func kustomize(fs filesys.FileSystem, root string) (resources resmap.ResMap, err error) {
+	err = locked(func() error {
+		resources, err = krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(fs, root)
+		return err
+	})
+	return resources, err
+}
+
+// locked calls a function that uses kustomize.
+func locked(use func() error) (err error) {
 	engine.Lock()
 	defer engine.Unlock()
 	// A schema that an add-on brings (openapi) would stay for all later runs, and kustomize panics
@@ -307,11 +322,11 @@ func kustomize(fs filesys.FileSystem, root string) (resources resmap.ResMap, err
 	schema := openapi.GetSchemaVersion()
 	defer func() {
 		if broken := recover(); broken != nil {
-			resources, err = nil, fmt.Errorf("kustomize: %v", broken)
+			err = fmt.Errorf("kustomize: %v", broken)
 		}
 		if openapi.GetSchemaVersion() != schema {
 			openapi.ResetOpenAPI()
 		}
 	}()
-	return krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(fs, root)
+	return use()
 }

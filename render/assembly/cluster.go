@@ -35,8 +35,8 @@ type Cluster struct {
 	restore restore
 	addon   map[string]int // the index of the add-on that an object comes from, by its path
 	patches *patchset.Set
-	// kubelets keeps each kubelet configuration by all that it is made from, because many machines
-	// share few configurations.
+	// kubelets keeps each kubelet configuration by the stream that it is made from, because many
+	// machines share few configurations.
 	kubelets sync.Map
 }
 

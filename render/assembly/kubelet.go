@@ -2,7 +2,6 @@ package assembly
 
 import (
 	"fmt"
-	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -63,29 +62,21 @@ func (t *tree) addShutdownDelay(kubelet []byte) error {
 	return nil
 }
 
-// KubeletConfig returns m's kubelet configuration. Machines with equal values and patches share
-// one; with a watch it is made anew. It fails if a patch of the user cannot be applied.
+// KubeletConfig returns m's kubelet configuration. It fails if a patch of the user cannot be
+// applied.
 func (r *Cluster) KubeletConfig(m *plan.Machine, watch Watch) ([]byte, error) {
-	src := manifests.Kubelet(r.Plan, m)
-	user := r.patches.ForMachine(m)
-	var key strings.Builder
-	for _, content := range src.Texts() {
-		fmt.Fprintf(&key, "%q", content)
-	}
-	for _, u := range user {
-		fmt.Fprintf(&key, " %s", u.Path)
-	}
-	if shared, ok := r.kubelets.Load(key.String()); ok && watch == nil {
-		return shared.([]byte), nil
-	}
-	out, err := r.patches.Apply(src, user, watch)
-	if err == nil {
-		out, err = manifests.WithoutMetadata(out)
-	}
+	stream, err := r.patches.Apply(manifests.Kubelet(r.Plan, m), r.patches.ForMachine(m), watch)
 	if err != nil {
 		return nil, fmt.Errorf("kubelet configuration: %w", err)
 	}
-	r.kubelets.Store(key.String(), out)
+	if shared, ok := r.kubelets.Load(string(stream)); ok {
+		return shared.([]byte), nil
+	}
+	out, err := manifests.WithoutMetadata(stream)
+	if err != nil {
+		return nil, fmt.Errorf("kubelet configuration: %w", err)
+	}
+	r.kubelets.Store(string(stream), out)
 	return out, nil
 }
 

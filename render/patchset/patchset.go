@@ -3,7 +3,6 @@
 package patchset
 
 import (
-	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -25,7 +24,8 @@ type Set struct {
 	machines                       map[string][]*Patch // by the path of the node or pool
 	all                            []*Patch
 
-	mu sync.Mutex // guards matched and changed of every patch
+	mu   sync.Mutex // guards matched and changed of every patch, and made
+	made made
 }
 
 // Patch is one patch and its effect so far. A patch without effect is a mistake.
@@ -165,8 +165,13 @@ func (s *Set) Effect(u *Patch) (matched, changed bool) {
 
 // Apply returns the stream of a source with kiln's own values and then the user's patches. The
 // error is config.Problems for the patches that cannot be applied. Apply records for each patch
-// whether it matched an object and whether it changed one.
+// whether it matched an object and whether it changed one. What many machines have in common is
+// made once; with a watch it is made anew.
 func (s *Set) Apply(src manifests.Source, user []*Patch, watch Watch) ([]byte, error) {
+	key := keyOf(src, user)
+	if out, ok := s.find(key); ok && watch == nil {
+		return out, nil
+	}
 	from := append([]plan.Origin{cmp.Or(src.From, plan.Base)}, src.Steps()...)
 	whole := len(from) - 1
 	n := whole
@@ -181,29 +186,55 @@ func (s *Set) Apply(src manifests.Source, user []*Patch, watch Watch) ([]byte, e
 		}
 		watch.Report(from[n], out)
 	}
+	if len(src.Patches) > 0 && len(user) == 0 {
+		s.keep(key, out)
+		return out, nil
+	}
+	out, err := s.applyUser(out, user, watch)
+	if err == nil {
+		s.keep(key, out)
+	}
+	return out, err
+}
+
+// small is how long a patch is that can add little, however it is written. A longer one may become
+// many times as long in lines of their own.
+const small = 10_000
+
+// applyUser returns a stream after the user's patches, as kustomize writes it.
+func (s *Set) applyUser(base []byte, user []*Patch, watch Watch) ([]byte, error) {
+	stream, err := patches.Read(base)
+	if err != nil {
+		return nil, err
+	}
 	var problems config.Problems
-	before := len(out)
+	out := base
 	for _, u := range user {
-		if !u.Matches(out) {
+		effect, err := stream.Apply(u.Patch)
+		if err == nil && !effect.Matched {
 			continue
 		}
-		next, err := patches.Apply(out, u.Patch)
-		if err == nil && len(next)-before > patches.MaxAdded {
+		if err == nil && (watch != nil || len(u.Text) > small) {
+			out, err = stream.Bytes()
+		}
+		if err == nil && len(out)-len(base) > patches.MaxAdded {
 			err = fmt.Errorf("the patches up to this one add %d bytes; at most 1 MiB (%d), "+
-				"because no file of a machine may be larger", len(next)-before, patches.MaxAdded)
+				"because no file of a machine may be larger", len(out)-len(base), patches.MaxAdded)
 		}
 		if err != nil {
 			problems = append(problems, s.Problem(u, err))
+			if tooMuch := (*patches.TooMuch)(nil); errors.As(err, &tooMuch) {
+				break // and the same holds for the patches behind it
+			}
 			continue
 		}
-		s.Record(u, !bytes.Equal(next, out))
-		out = next
+		s.Record(u, effect.Changed)
 		watch.Report(plan.Origin{Field: u.Path}, out)
 	}
 	if len(problems) > 0 {
 		return nil, problems
 	}
-	return out, nil
+	return stream.Bytes()
 }
 
 // Problem returns why a patch cannot be applied, at the line of the patch.
@@ -225,6 +256,9 @@ func (s *Set) Record(u *Patch, changed bool) {
 
 // applySteps returns the stream of a source with the first n steps of kiln's own values.
 func applySteps(src manifests.Source, n int) ([]byte, error) {
+	if len(src.Patches) == 0 {
+		return src.Base, nil
+	}
 	var steps []*patches.Patch
 	for i, content := range src.First(n) {
 		p, err := patches.New(fmt.Sprintf("of kiln, number %d", i+1), content, nil)

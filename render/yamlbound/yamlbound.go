@@ -168,13 +168,19 @@ func (u Use) part(text []byte) *Excess {
 		} else if err != nil {
 			return u.unreadable(text, err)
 		}
-		c := &count{use: u, sizes: map[*yaml.Node]size{}}
 		for _, value := range root.Content {
-			if c.node(value); c.excess != nil {
-				return c.excess
+			if e := u.Node(value); e != nil {
+				return e
 			}
 		}
 	}
+}
+
+// Node returns the first excess of a value that has been parsed, nil if it has none.
+func (u Use) Node(value *yaml.Node) *Excess {
+	c := &count{use: u, sizes: map[*yaml.Node]size{}}
+	c.node(value)
+	return c.excess
 }
 
 // countMarks returns at least the number of values of a document, save for those that lie in each

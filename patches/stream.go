@@ -1,0 +1,360 @@
+package patches
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+
+	yamlv3 "go.yaml.in/yaml/v3"
+	"sigs.k8s.io/kustomize/api/konfig"
+	"sigs.k8s.io/kustomize/api/provider"
+	"sigs.k8s.io/kustomize/api/resmap"
+	"sigs.k8s.io/kustomize/api/resource"
+	"sigs.k8s.io/kustomize/kyaml/openapi"
+	kyaml "sigs.k8s.io/kustomize/kyaml/yaml"
+	"sigs.k8s.io/yaml"
+
+	"kiln/render/yamlbound"
+)
+
+// Stream is a stream of objects to which patches are applied one after another. It gives what a run
+// of kustomize for each patch gives, and reads and writes each object once, not for each patch.
+type Stream struct {
+	entries []entry
+	bytes   int // of the patches so far, counted for each object that they change
+	merged  int // objects that they change, counted for each patch
+	work    int // what that takes kustomize, see workOf
+}
+
+// entry is an object of a stream.
+type entry struct {
+	res  *resource.Resource
+	is   object
+	text []byte // nil if the object has changed since it was written
+}
+
+// Effect is what a patch does to a stream.
+type Effect struct{ Matched, Changed bool }
+
+// factory makes the objects of kustomize.
+var factory = provider.NewDefaultDepProvider().GetResourceFactory()
+
+// Read reads a stream. It leaves out what kustomize leaves out: empty documents, and objects that
+// are for kustomize alone.
+func Read(stream []byte) (*Stream, error) {
+	s := &Stream{}
+	err := locked(func() error {
+		resources, err := factory.SliceFromBytes(stream)
+		for _, res := range resources {
+			if !isLocal(res) {
+				s.entries = append(s.entries, entry{res: res, is: objectOf(res)})
+			}
+		}
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read objects: %s", reason(err))
+	}
+	return s, nil
+}
+
+// objectOf returns what a patch selects an object by.
+func objectOf(res *resource.Resource) (o object) {
+	o.APIVersion, o.Kind = res.GetApiVersion(), res.GetKind()
+	o.Metadata.Name, o.Metadata.Namespace = res.GetName(), res.GetNamespace()
+	o.Metadata.Labels = res.GetLabels()
+	return o
+}
+
+// Bytes returns the stream as kustomize writes it.
+func (s *Stream) Bytes() ([]byte, error) {
+	var out bytes.Buffer
+	for i := range s.entries {
+		text, err := s.entries[i].bytes()
+		if err != nil {
+			return nil, err
+		}
+		if i > 0 {
+			out.WriteString("---\n")
+		}
+		out.Write(text)
+	}
+	return out.Bytes(), nil
+}
+
+// bytes returns the text of an object.
+func (e *entry) bytes() (text []byte, err error) {
+	if e.text == nil {
+		e.text, err = marshalOne(e.res)
+	}
+	return e.text, err
+}
+
+// Apply applies a patch to the objects that it matches. An error names the patch, and leaves the
+// objects as they were; see the function Apply.
+func (s *Stream) Apply(p *Patch) (is Effect, err error) {
+	var matched []int
+	engine.Lock()
+	for i := range s.entries {
+		if p.matches(s.entries[i].is) {
+			matched = append(matched, i)
+		}
+	}
+	engine.Unlock()
+	if len(matched) == 0 {
+		return Effect{}, nil
+	}
+	if p.list && p.renames() { // kustomize renames what refers to them
+		matched = s.all()
+	}
+	s.merged += len(matched)
+	s.bytes += len(matched) * len(p.Text)
+	longest := 0
+	engine.Lock() // guards what kustomize knows of kinds
+	for _, i := range matched {
+		work, list := p.workOf(s.entries[i])
+		s.work += work
+		longest = max(longest, list)
+	}
+	engine.Unlock()
+	switch {
+	case s.work > maxWork && len(matched) > 1:
+		return Effect{}, &TooMuch{fmt.Sprintf("apply patch %s: the patches up to this one are "+
+			"more than kustomize can apply in a second: they change %d objects, each counted as "+
+			"often as it is changed, and the longest list here has %d elements; write one patch "+
+			"instead of several, a shorter list, or fewer objects in their targets",
+			p.Name, s.merged, longest)}
+	case s.bytes > MaxAdded && len(matched) > 1:
+		return Effect{}, &TooMuch{fmt.Sprintf("apply patch %s: the patches up to this one have "+
+			"%d bytes, counted for each object that they change; at most 1 MiB (%d) may be added "+
+			"to the objects; name fewer objects in their targets", p.Name, s.bytes, MaxAdded)}
+	case p.list:
+		return s.operate(p, matched)
+	}
+	return s.merge(p, matched)
+}
+
+// maxWork is how much work the patches of one stream may be, in microseconds of a busy computer: a
+// patch of four pods with a list of 400 elements, five patches of a thousand ConfigMaps, or some
+// hundreds of patches of the pods of a control plane.
+const maxWork = 1_500_000
+
+// workOf returns about how long kustomize takes to merge p into an object, in microseconds, and the
+// length of the longest list. kustomize walks through the whole object, and looks for each key of a
+// map in the whole map. If it knows the kind of the object, it looks for each map of a list in the
+// whole list.
+func (p *Patch) workOf(e entry) (work, longest int) {
+	there := extentOf(e.res.YNode())
+	p.once.Do(func() {
+		var root yamlv3.Node
+		_ = yamlv3.Unmarshal([]byte(p.merge), &root)
+		p.longest = extentOf(&root).longest
+	})
+	work, longest = 200+there.work, there.longest+p.longest
+	if known := openapi.SchemaForResourceType(kyaml.TypeMeta{
+		APIVersion: e.is.APIVersion, Kind: e.is.Kind,
+	}); known != nil {
+		work += 2 * (there.pairs + longest*longest - there.longest*there.longest)
+	}
+	return work, longest
+}
+
+// extent is how large an object is.
+type extent struct {
+	work    int // to walk through it, in microseconds
+	pairs   int // of maps that are in the same list
+	longest int // how many maps its longest list has
+}
+
+func extentOf(n *yamlv3.Node) (e extent) {
+	maps := 0
+	for _, child := range n.Content {
+		below := extentOf(child)
+		e.work += below.work
+		e.pairs += below.pairs
+		e.longest = max(e.longest, below.longest)
+		if child.Kind == yamlv3.MappingNode {
+			maps++
+		}
+	}
+	e.work += 3
+	switch n.Kind {
+	case yamlv3.SequenceNode:
+		e.pairs += maps * maps
+		e.longest = max(e.longest, maps)
+	case yamlv3.MappingNode:
+		e.work += len(n.Content) * len(n.Content) / 50
+	}
+	return e
+}
+
+// TooMuch is an error of a patch that says of all patches that they change too much.
+type TooMuch struct{ message string }
+
+// Error returns the message.
+func (e *TooMuch) Error() string { return e.message }
+
+// all returns the numbers of all objects.
+func (s *Stream) all() (numbers []int) {
+	for i := range s.entries {
+		numbers = append(numbers, i)
+	}
+	return numbers
+}
+
+// renames reports whether operations may change what identifies an object.
+func (p *Patch) renames() bool {
+	var ops []operation
+	if yaml.Unmarshal([]byte(p.Text), &ops) != nil {
+		return true
+	}
+	return slices.ContainsFunc(ops, func(op operation) bool {
+		return slices.Contains(identity, op.Path) ||
+			op.Op == "move" && slices.Contains(identity, op.From)
+	})
+}
+
+// identity are the pointers to the fields that identify an object, and to what holds them.
+var identity = []string{
+	"", "/apiVersion", "/kind", "/metadata", "/metadata/name", "/metadata/namespace",
+}
+
+// operate applies a list of operations to the objects with these numbers, in a run of kustomize.
+func (s *Stream) operate(p *Patch, matched []int) (Effect, error) {
+	part := &Stream{}
+	for _, i := range matched {
+		part.entries = append(part.entries, s.entries[i])
+	}
+	before, err := part.Bytes()
+	if err != nil {
+		return Effect{}, err
+	}
+	text, err := Apply(before, p)
+	if err != nil {
+		return Effect{}, err
+	}
+	after, err := Read(text)
+	if err != nil {
+		return Effect{}, err
+	}
+	if len(after.entries) < len(matched) && len(matched) < len(s.entries) {
+		return s.operate(p, s.all()) // kustomize leaves out an object, and does not say which
+	}
+	if len(matched) == len(s.entries) {
+		s.entries = after.entries
+	} else {
+		for n, i := range matched {
+			s.entries[i] = after.entries[n]
+		}
+	}
+	return Effect{Matched: true, Changed: !bytes.Equal(before, text)}, nil
+}
+
+// merge applies a strategic merge to the objects with these numbers.
+func (s *Stream) merge(p *Patch, matched []int) (Effect, error) {
+	is := Effect{Matched: true}
+	if err := locked(func() error { return s.hasAll(p) }); err != nil {
+		return Effect{}, fmt.Errorf("apply patch %s: %s", p.Name, reason(err))
+	}
+	next := slices.Clone(s.entries)
+	for _, i := range matched {
+		e := &next[i]
+		if err := p.checkList(e); err != nil {
+			return Effect{}, err
+		}
+		res := e.res.DeepCopy()
+		if err := locked(func() error { return p.mergeInto(res) }); err != nil {
+			return Effect{}, fmt.Errorf("apply patch %s: %s", p.Name, reason(err))
+		}
+		if res.IsNilOrEmpty() || isLocal(res) {
+			e.res = nil
+			is.Changed = true
+			continue
+		}
+		after := entry{res: res, is: objectOf(res)}
+		if !is.Changed {
+			var err error
+			if is.Changed, err = differ(e, &after); err != nil {
+				return Effect{}, err
+			}
+		}
+		*e = after
+	}
+	s.entries = slices.DeleteFunc(next, func(e entry) bool { return e.res == nil })
+	return is, nil
+}
+
+// differ reports whether two objects are written in different ways.
+func differ(a, b *entry) (bool, error) {
+	if equal(a.res.YNode(), b.res.YNode()) {
+		return false, nil
+	}
+	one, err := a.bytes()
+	if err != nil {
+		return false, err
+	}
+	other, err := b.bytes()
+	return !bytes.Equal(one, other), err
+}
+
+// equal reports whether two nodes have the same values. Others may still be written as one and the
+// same: a number in a ConfigMap becomes a string.
+func equal(a, b *yamlv3.Node) bool {
+	return a.Kind == b.Kind && a.Value == b.Value && a.ShortTag() == b.ShortTag() &&
+		slices.EqualFunc(a.Content, b.Content, equal)
+}
+
+// isLocal reports whether an object says that it is for kustomize alone (IgnoreLocal).
+func isLocal(res *resource.Resource) bool {
+	value, ok := res.GetAnnotations()[konfig.IgnoredByKustomizeAnnotation]
+	return ok && value != "false"
+}
+
+// hasAll parses a strategic merge, and fails if the stream has not all objects that it names, as
+// kustomize does. The caller holds engine.
+func (s *Stream) hasAll(p *Patch) (err error) {
+	if p.parsed == nil {
+		if p.parsed, err = factory.SliceFromBytes([]byte(p.merge)); err != nil {
+			return err
+		}
+	}
+	for _, one := range p.parsed {
+		id := one.OrgId()
+		if p.selector == nil && !slices.ContainsFunc(s.entries, func(e entry) bool {
+			return e.res.CurId().Equals(id)
+		}) {
+			return fmt.Errorf("no resource matches strategic merge patch %q", id)
+		}
+	}
+	return nil
+}
+
+// mergeInto applies a strategic merge to an object that it matches, as PatchTransformer of
+// kustomize does. The object is empty afterwards if the patch deletes it. The caller holds engine.
+func (p *Patch) mergeInto(res *resource.Resource) error {
+	if p.selector != nil {
+		alone := resmap.New()
+		if err := alone.Append(res); err != nil {
+			return err
+		}
+		return alone.ApplySmPatch(resource.MakeIdSet(alone.Resources()), p.parsed[0])
+	}
+	for _, one := range p.parsed {
+		if one.OrgId().Equals(res.CurId()) {
+			if err := res.ApplySmPatch(one.DeepCopy()); err != nil {
+				return err
+			}
+		}
+	}
+	res.RemoveBuildAnnotations()
+	return nil
+}
+
+// checkList fails if a list of the object has more maps than kustomize can compare in time.
+func (p *Patch) checkList(e *entry) error {
+	if excess := yamlbound.Resource.Node(e.res.YNode()); excess != nil {
+		return fmt.Errorf("apply patch %s to %s %s: %s", p.Name, e.is.Kind, e.is.Metadata.Name,
+			excess.Message)
+	}
+	return nil
+}

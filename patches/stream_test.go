@@ -1,0 +1,178 @@
+package patches_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"kiln/patches"
+)
+
+// cluster is a stream with objects of several kinds, which refer to each other.
+const cluster = stream + `---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: settings, namespace: kube-system, annotations: {a: "1"}}
+data: {x: "010", y: "yes"}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web, namespace: default, labels: {app: web}}
+spec:
+  template:
+    spec:
+      containers:
+      - {name: a, image: one, env: [{name: A, value: a}], ports: [{containerPort: 80}]}
+      volumes:
+      - {name: v, configMap: {name: settings}}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: settings, namespace: default}
+---
+apiVersion: example.com/v1
+kind: Widget
+metadata: {name: web}
+spec: {list: [{name: a}, {name: b}], n: 1.50, big: 12345678901234567890}
+`
+
+// TestStream: a stream is what kustomize makes of it in a run for each patch.
+func TestStream(t *testing.T) {
+	t.Parallel()
+	all := &patches.Target{Name: ".*"}
+	configMaps := &patches.Target{Kind: "ConfigMap"}
+	var list []*patches.Patch
+	for i, row := range []struct {
+		text   string
+		target *patches.Target
+	}{
+		{"metadata: {labels: {x: y}}", all},
+		{"spec: {template: {spec: {containers: [{name: a, env: [{name: B, value: b}]}]}}}",
+			&patches.Target{Kind: "Deployment"}},
+		{"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings}\ndata:\n  z: |\n    a\n",
+			nil},
+		{"apiVersion: v1\nkind: Pod\nmetadata: {name: web, namespace: kube-system}\n" +
+			"spec: {containers: [{name: b, $patch: delete}, {name: c, image: three}]}\n---\n" +
+			"apiVersion: example.com/v1\nkind: Widget\nmetadata: {name: web}\n" +
+			"spec: {list: [{name: c}], n: null}\n", nil},
+		{"metadata: {name: other, namespace: other}\nkind: Other\ndata: {x: null}", configMaps},
+		{"data: {x: 5, y: true}", configMaps},
+		{"metadata: {annotations: {config.kubernetes.io/local-config: 'true'}}",
+			&patches.Target{Kind: "ConfigMap", Namespace: "default"}},
+		{"metadata: {annotations: {config.kubernetes.io/local-config: 'false'}}", configMaps},
+		{"$patch: delete", &patches.Target{Kind: "Widget"}},
+		{"$patch: replace\nspec: {containers: [{name: z}]}", &patches.Target{Kind: "Pod"}},
+		{"{apiVersion: v1, kind: ConfigMap, metadata: {name: settings, namespace: kube-system}, " +
+			"$patch: delete}", nil},
+		{"[{op: add, path: /metadata/labels, value: {app: other}}]", configMaps},
+		{"[{op: replace, path: /metadata/name, value: renamed}]",
+			&patches.Target{Kind: "ConfigMap", Namespace: "default"}},
+		{"[{op: move, from: /spec/n, path: /spec/m}, {op: remove, path: /spec/list/0}]",
+			&patches.Target{Kind: "Widget"}},
+		{"[{op: add, path: /metadata/annotations, value: " +
+			"{config.kubernetes.io/local-config: 'true'}}]", &patches.Target{Kind: "Deployment"}},
+		{"metadata: {labels: {app: web}}", &patches.Target{LabelSelector: "app=other"}},
+		{"maxPods: 2\nx: &x [1, {a: 1e3}]\ny: *x", &patches.Target{Kind: "KubeletConfiguration"}},
+	} {
+		p, err := patches.New(fmt.Sprintf("patch %d", i), row.text, row.target)
+		require.NoError(t, err)
+		list = append(list, p)
+	}
+	base, err := patches.Apply([]byte(cluster))
+	require.NoError(t, err)
+	// apply applies a patch to a stream, and compares that with a run of kustomize.
+	once := map[string]string{}
+	apply := func(s *patches.Stream, before string, p *patches.Patch) string {
+		want, failed := before, ""
+		if p.Matches([]byte(before)) {
+			key := p.Name + before
+			if _, ok := once[key]; !ok {
+				next, err := patches.Apply([]byte(before), p)
+				if once[key] = string(next); err != nil {
+					once[key] = "error: " + err.Error()
+				}
+			}
+			if want = once[key]; strings.HasPrefix(want, "error: ") {
+				want, failed = before, want
+			}
+		}
+		is, err := s.Apply(p)
+		if failed != "" {
+			require.EqualError(t, err, strings.TrimPrefix(failed, "error: "))
+		} else {
+			require.NoError(t, err)
+			require.Equal(t, patches.Effect{
+				Matched: p.Matches([]byte(before)), Changed: before != want,
+			}, is, p.Text)
+		}
+		text, err := s.Bytes()
+		require.NoError(t, err)
+		require.Equal(t, want, string(text), p.Text)
+		return want
+	}
+	for i := range list {
+		for step := range 5 { // itself, and some others
+			s, err := patches.Read(base)
+			require.NoError(t, err)
+			apply(s, apply(s, string(base), list[i]), list[(i+3*step)%len(list)])
+		}
+	}
+	require.Greater(t, len(once), 80)
+}
+
+// TestStreamBounds: patches are refused that kustomize would apply for long, and the message says
+// what to do. What few objects have is allowed.
+func TestStreamBounds(t *testing.T) {
+	t.Parallel()
+	lines := func(n int, format string) string {
+		var out strings.Builder
+		for i := range n {
+			fmt.Fprintf(&out, format, i)
+		}
+		return out.String()
+	}
+	const configMap = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c%d}\n---\n"
+	const pod = "apiVersion: v1\nkind: Pod\nmetadata: {name: p%d}\n---\n"
+	hosts := "spec:\n  hostAliases:\n" + lines(450, "  - {ip: 10.0.0.%d}\n")
+	for name, row := range map[string]struct {
+		stream, patch string
+		times         int
+		want          string // "" is no error
+	}{
+		"many objects and patches": {lines(900, configMap), "data: {a: b}", 9,
+			"they change 6300 objects, each counted as often as it is changed, and the longest"},
+		"many objects, few patches": {lines(900, configMap), "data: {a: b}", 3, ""},
+		"a long list in many pods": {lines(5, pod), hosts, 1,
+			"the longest list here has 450 elements; write one patch instead of several"},
+		"a long list in two pods": {lines(2, pod), hosts, 1, ""},
+		"long lists that are replaced": {
+			"apiVersion: example.com/v1\nkind: A\nmetadata: {name: a}\n---\n" +
+				"apiVersion: example.com/v1\nkind: A\nmetadata: {name: b}\n", hosts, 20, ""},
+		"many bytes": {lines(9, configMap), "data: {a: '" + strings.Repeat("a", 30_000) + "'}", 4,
+			"have 1080468 bytes, counted for each object"},
+		"one object": {lines(1, configMap), "data: {a: '" + strings.Repeat("a", 500_000) + "'}", 4,
+			""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s, err := patches.Read([]byte(row.stream))
+			require.NoError(t, err)
+			p, err := patches.New("p", row.patch, &patches.Target{Name: ".*"})
+			require.NoError(t, err)
+			for range row.times {
+				if _, err = s.Apply(p); err != nil {
+					break
+				}
+			}
+			if row.want == "" {
+				require.NoError(t, err)
+				return
+			}
+			tooMuch := &patches.TooMuch{}
+			require.ErrorAs(t, err, &tooMuch)
+			require.ErrorContains(t, err, row.want)
+		})
+	}
+}
