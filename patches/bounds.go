@@ -3,6 +3,7 @@ package patches
 import (
 	"bytes"
 	"fmt"
+	"regexp"
 	"slices"
 
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
@@ -17,16 +18,24 @@ import (
 // for nearly every platform.
 const MaxObjects = 1000
 
-// parts are what a kustomization puts together.
+// maxBuild is how much work a kustomization may be, see workFor: some 4 seconds of kustomize.
+const maxBuild = 4_000_000
+
+// parts are what a kustomization puts together, and what it does with the objects.
 type parts struct {
 	own     int      // objects in files and of generators
 	folders []string // with kustomizations, each as often as it is named
+
+	passes  int // fields that may change each object
+	patches int
+	broad   int // patches that may change each object
+	copies  int // targets of replacements
 }
 
 // noteSize notes the parts of a kustomization.
 func (p place) noteSize(k *types.Kustomization) {
 	is := parts{own: len(k.ConfigMapGenerator) + len(k.SecretGenerator)}
-	//lint:ignore SA1019 kustomize still does what the field says
+	//lint:ignore SA1019 kustomize still does what the fields say
 	for _, value := range slices.Concat(k.Resources, k.Bases, k.Components) {
 		name := p.inside(value)
 		if text, ok := p.files[name]; ok {
@@ -36,20 +45,74 @@ func (p place) noteSize(k *types.Kustomization) {
 			is.folders = append(is.folders, name)
 		}
 	}
+	//lint:ignore SA1019 as above
+	patches := slices.Concat(k.Patches, k.PatchesJson6902)
+	for _, patch := range patches {
+		if t := patch.Target; t != nil && (t.Name == "" || t.Name != regexp.QuoteMeta(t.Name)) {
+			is.broad++
+		}
+	}
+	//lint:ignore SA1019 as above
+	is.patches = len(patches) + len(k.PatchesStrategicMerge)
+	//lint:ignore SA1019 as above
+	is.passes = len(k.Labels) + len(k.Images) + len(k.ImageTags) + len(k.Replicas) + len(k.Vars)
+	//lint:ignore SA1019 as above
+	for _, set := range []bool{k.NamePrefix != "", k.NameSuffix != "", k.Namespace != "",
+		len(k.CommonLabels) > 0, len(k.CommonAnnotations) > 0,
+	} {
+		if set {
+			is.passes++
+		}
+	}
+	for _, r := range k.Replacements {
+		is.copies += max(1, len(r.Targets)+bytes.Count(p.files[p.inside(r.Path)], []byte("select")))
+	}
 	p.parts[p.dir] = is
 }
 
-// size returns about how many objects kustomize makes of a folder, and MaxObjects+1 if they are
-// more. Folders that name each other twice double their objects with every level.
-func (r *reader) size(dir string) int {
-	is := r.parts[dir]
-	n := max(is.own, 1)
-	r.parts[dir] = parts{} // a circle ends here; kustomize refuses it
-	for _, below := range is.folders {
-		n = min(n+r.size(below), MaxObjects+1)
+// outcome is what kustomize makes of a folder.
+type outcome struct{ objects, work int }
+
+// checkSize notes a folder of which kustomize would make too much, or for too long.
+func (r *reader) checkSize() {
+	if len(r.found) > 0 {
+		return
 	}
-	r.parts[dir] = parts{own: n}
-	return n
+	switch b := r.size(r.root); {
+	case b.objects > MaxObjects:
+		r.problem(r.root, "", "kustomize would make more than %d objects; "+
+			"apply some of them with kubectl, once the cluster runs", MaxObjects)
+	case b.work > maxBuild:
+		r.problem(r.root, "", "kustomize would take too long for its %d objects: each patch, "+
+			"label, image, replacement and folder looks at all of them; build it with "+
+			"\"kustomize build\" and name the output, or divide it into several add-ons", b.objects)
+	}
+}
+
+// size returns about how many objects kustomize makes of a folder, and MaxObjects+1 if they are
+// more, and how much work that is. Folders that name each other twice double both with every level.
+func (r *reader) size(dir string) outcome {
+	if b, ok := r.builds[dir]; ok {
+		return b
+	}
+	r.builds[dir] = outcome{} // a circle ends here; kustomize refuses it
+	is := r.parts[dir]
+	b := outcome{objects: max(is.own, 1)}
+	for _, below := range is.folders {
+		inner := r.size(below)
+		b.objects = min(b.objects+inner.objects, MaxObjects+1)
+		b.work = min(b.work+inner.work, maxBuild+1)
+	}
+	b.work = min(b.work+is.workFor(b.objects), maxBuild+1)
+	r.builds[dir] = b
+	return b
+}
+
+// workFor returns about how long kustomize takes for a kustomization with n objects, in
+// microseconds: it compares each object with each after each patch, and each pass reads each
+// object.
+func (is parts) workFor(n int) int {
+	return (1+is.patches)*n*n/2 + n*(700*is.broad+100*is.passes+20*is.copies)
 }
 
 func init() { jsonpatch.AccumulatedCopySizeLimit = MaxAdded }

@@ -109,6 +109,65 @@ func TestSizes(t *testing.T) {
 		"line 3, column 4 of it: aliases stand for 80000 bytes")
 }
 
+// TestBuildWork: a folder is refused if kustomize would need long for what its kustomizations do
+// with all objects together. A large one with few patches is not.
+func TestBuildWork(t *testing.T) {
+	t.Parallel()
+	lines := func(n int, format string) string {
+		var out strings.Builder
+		for i := range n {
+			out.WriteString(strings.ReplaceAll(format, "%d", fmt.Sprint(i)))
+		}
+		return out.String()
+	}
+	const patch = "- {patch: '{apiVersion: v1, kind: ConfigMap, metadata: {name: x, " +
+		"annotations: {a: b}}}', target: {kind: ConfigMap, name: NAME}}\n"
+	broad := strings.ReplaceAll(patch, "NAME", ".*")
+	narrow := strings.ReplaceAll(patch, "NAME", "c1")
+	for name, row := range map[string]struct {
+		objects int
+		text    string
+		levels  int // of folders around it
+		refused bool
+	}{
+		"patches":             {990, "patches:\n" + lines(9, broad), 0, true},
+		"narrow patches":      {300, "patches:\n" + lines(40, narrow), 0, false},
+		"many narrow patches": {990, "patches:\n" + lines(30, narrow), 0, true},
+		"some patches":        {150, "patches:\n" + lines(20, broad), 0, false},
+		"labels":              {990, "labels:\n" + lines(400, "- pairs: {a%d: b}\n"), 0, true},
+		"images": {990, "images:\n" + lines(400, "- {name: a%d, newTag: '1'}\n"), 0,
+			true},
+		"one of each": {900, "namePrefix: a-\nnamespace: b\nlabels: [{pairs: {a: b}}]\n", 0,
+			false},
+		"replacements": {900, "replacements:\n" + lines(400, "- source: {kind: ConfigMap, name: "+
+			"c%d}\n  targets: [{select: {kind: ConfigMap}, fieldPaths: [data.x]}]\n"), 0, true},
+		"folders":     {300, "namePrefix: a-\n", 60, true},
+		"few folders": {100, "namePrefix: a-\n", 5, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			files := map[string][]byte{
+				"a/kustomization.yaml": []byte("resources: [c.yaml]\n" + row.text),
+				"a/c.yaml": []byte(lines(row.objects,
+					"---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: c%d}\n")),
+			}
+			root := "a"
+			for i := range row.levels {
+				files[fmt.Sprintf("l%d/kustomization.yaml", i)] = fmt.Appendf(nil,
+					"namePrefix: b-\nresources: [../%s]\n", root)
+				root = fmt.Sprintf("l%d", i)
+			}
+			files["kustomization.yaml"] = []byte("resources: [" + root + "]\n")
+			err := read(".", files, func(string) bool { return false }).err()
+			if !row.refused {
+				require.NoError(t, err)
+				return
+			}
+			require.ErrorContains(t, err, "kustomize would take too long for its ")
+		})
+	}
+}
+
 // TestTree: operations change a tree as the library changes the object.
 func TestTree(t *testing.T) {
 	t.Parallel()

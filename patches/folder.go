@@ -149,6 +149,7 @@ type reader struct {
 
 	withhold   func(value string) bool // as in Build
 	parts      map[string]parts        // of the folders that were read
+	builds     map[string]outcome      // of folders
 	resources  []string                // the files with objects
 	generators []generator             // of Secrets
 	secrets    []string                // values of Secrets, which no message may quote
@@ -169,7 +170,8 @@ func read(root string, files map[string][]byte, withhold func(string) bool) *rea
 	r := &reader{
 		docs:  map[string][]yamlpath.Document{},
 		files: map[string][]byte{}, reached: map[string][]byte{}, read: map[string]bool{},
-		withhold: withhold, parts: map[string]parts{}, secretSources: map[string]bool{},
+		withhold: withhold, parts: map[string]parts{}, builds: map[string]outcome{},
+		secretSources: map[string]bool{},
 	}
 	r.hasSecrets = sync.OnceValue(func() bool {
 		for _, data := range r.files {
@@ -188,10 +190,7 @@ func read(root string, files map[string][]byte, withhold func(string) bool) *rea
 	}
 	r.folder(root)
 	r.checkSources()
-	if len(r.found) == 0 && r.size(root) > MaxObjects {
-		r.problem(root, "", "kustomize would make more than %d objects; "+
-			"apply some of them with kubectl, once the cluster runs", MaxObjects)
-	}
+	r.checkSize()
 	return r
 }
 
