@@ -50,6 +50,19 @@ func WithImages(object []byte, replace func(Image) string) ([]byte, error) {
 	return marshal(root), nil
 }
 
+// Images returns what the function Images returns for the object.
+func (o Object) Images() (list []Image) {
+	var root any
+	if o.Decode(&root) != nil {
+		return nil // Read has parsed it
+	}
+	walkImages(root, func(image Image) string {
+		list = append(list, image)
+		return image.Reference
+	})
+	return list
+}
+
 // walkImages replaces the images in a value of an object.
 func walkImages(value any, replace func(Image) string) {
 	switch value := value.(type) {

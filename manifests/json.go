@@ -4,22 +4,44 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"sync"
 
 	"sigs.k8s.io/yaml"
 )
 
-// JSON returns an object that Read accepts as JSON on one line, the form in which machines apply
-// it. The API server asks for YAML in a server-side apply, and JSON is YAML too. Its audit log
-// keeps a request's body as it came, within JSON, and loses the event if the body is YAML
-// (LogRequestPatch in k8s.io/apiserver/pkg/audit/request.go of Kubernetes 1.36). kubectl sends JSON
-// as well.
+// parsed is an object as it was parsed. Copies of an Object share it.
+type parsed struct {
+	text  []byte // JSON as the parser writes it
+	once  sync.Once
+	whole []byte // what Object.JSON returns
+}
+
+// Decode stores the object in the value that v points to, as package encoding/json does.
+func (o Object) Decode(v any) error { return json.Unmarshal(o.parsed.text, v) }
+
+// JSON returns the object as JSON on one line, the form in which machines apply it. The API server
+// asks for YAML in a server-side apply, and JSON is YAML too. Its audit log keeps a request's body
+// as it came, within JSON, and loses the event if the body is YAML (LogRequestPatch in
+// k8s.io/apiserver/pkg/audit/request.go of Kubernetes 1.36). kubectl sends JSON as well. The caller
+// must not change the bytes.
+func (o Object) JSON() []byte {
+	o.parsed.once.Do(func() { o.parsed.whole = oneLine(o.parsed.text) })
+	return o.parsed.whole
+}
+
+// JSON returns an object of kiln's as Object.JSON does.
 func JSON(doc []byte) []byte {
-	whole, err := yaml.YAMLToJSON(doc)
+	text, err := yaml.YAMLToJSON(doc)
 	if err != nil {
 		panic(fmt.Sprintf("manifests: %v", err))
 	}
+	return oneLine(text)
+}
+
+// oneLine returns JSON on one line, with sorted keys.
+func oneLine(text []byte) []byte {
 	var value any
-	decoder := json.NewDecoder(bytes.NewReader(whole))
+	decoder := json.NewDecoder(bytes.NewReader(text))
 	decoder.UseNumber()
 	if err := decoder.Decode(&value); err != nil {
 		panic(fmt.Sprintf("manifests: %v", err))

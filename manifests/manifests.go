@@ -42,7 +42,7 @@ func embedded(file, kind string, v any) {
 	if i < 0 {
 		panic("manifests: " + file + " has no " + kind)
 	}
-	if err := yaml.Unmarshal(objects[i].YAML, v); err != nil {
+	if err := objects[i].Decode(v); err != nil {
 		panic("manifests: " + file + ": " + err.Error())
 	}
 }

@@ -1,9 +1,6 @@
 package manifests
 
-import (
-	core "k8s.io/api/core/v1"
-	"sigs.k8s.io/yaml"
-)
+import core "k8s.io/api/core/v1"
 
 // workload is an object with pods: its template, or the template of its Jobs.
 type workload struct {
@@ -17,18 +14,18 @@ type workload struct {
 	} `json:"spec"`
 }
 
-// PodTemplate returns the template of the pods of an object, or nil if its kind has no pods. A Pod
-// is its own template. It fails if the object cannot be read.
-func PodTemplate(kind string, data []byte) (*core.PodTemplateSpec, error) {
+// PodTemplate returns the template of the object's pods, or nil if its kind has no pods. A Pod is
+// its own template. It fails if the object cannot be read.
+func (o Object) PodTemplate() (*core.PodTemplateSpec, error) {
 	var w workload
-	switch kind {
+	switch o.Kind {
 	case "Pod":
 		var pod core.PodTemplateSpec
-		return &pod, yaml.Unmarshal(data, &pod)
+		return &pod, o.Decode(&pod)
 	case "DaemonSet", "Deployment", "Job", "ReplicaSet", "ReplicationController", "StatefulSet":
-		return &w.Spec.Template, yaml.Unmarshal(data, &w)
+		return &w.Spec.Template, o.Decode(&w)
 	case "CronJob":
-		return &w.Spec.JobTemplate.Spec.Template, yaml.Unmarshal(data, &w)
+		return &w.Spec.JobTemplate.Spec.Template, o.Decode(&w)
 	}
 	return nil, nil
 }

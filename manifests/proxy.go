@@ -22,7 +22,7 @@ func Proxy(objects []Object) []byte {
 	}
 	var settings core.ConfigMap
 	var conf object
-	if yaml.Unmarshal(objects[i].YAML, &settings) != nil ||
+	if objects[i].Decode(&settings) != nil ||
 		yaml.Unmarshal([]byte(settings.Data[proxyKey]), &conf) != nil || conf == nil {
 		return nil
 	}

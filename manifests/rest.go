@@ -1,6 +1,8 @@
 package manifests
 
 import (
+	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/url"
@@ -21,6 +23,8 @@ type Object struct {
 	Name      string
 	Secret    bool // its content must not be shown
 	YAML      []byte
+
+	parsed *parsed
 }
 
 // clusterWide holds the built-in kinds without a namespace. An object of another kind is in the
@@ -77,22 +81,23 @@ func Read(stream []byte) ([]Object, error) {
 	custom := map[string]resource{}
 	var heads []header
 	var bodies [][]byte
+	var all []*parsed
 	var wrong []error
 	for i, doc := range Split(stream) {
 		var h header
-		var whole any
-		if err := yaml.UnmarshalStrict(doc, &whole); err != nil {
+		text, err := yaml.YAMLToJSONStrict(doc)
+		if err != nil {
 			return nil, fmt.Errorf("document %d: %s", i+1, firstMistake(err))
 		}
-		if whole == nil {
+		if string(text) == "null" {
 			continue
 		}
-		if _, ok := whole.(map[string]any); !ok {
+		if !bytes.HasPrefix(text, []byte("{")) {
 			return nil, fmt.Errorf("document %d: not an object", i+1)
 		}
 		// The spec of most kinds does not have the shape of a definition's; only the header must
 		// decode.
-		_ = yaml.Unmarshal(doc, &h)
+		_ = json.Unmarshal(text, &h)
 		switch {
 		case h.APIVersion == "" || h.Kind == "":
 			return nil, fmt.Errorf("document %d: apiVersion or kind is missing", i+1)
@@ -115,6 +120,7 @@ func Read(stream []byte) ([]Object, error) {
 				h.Spec.Scope == "Cluster"}
 		}
 		heads, bodies = append(heads, h), append(bodies, doc)
+		all = append(all, &parsed{text: text})
 	}
 	if len(wrong) > 0 {
 		return nil, errors.Join(wrong...)
@@ -144,7 +150,7 @@ func Read(stream []byte) ([]Object, error) {
 		}
 		path += "/" + plural + "/" + url.PathEscape(h.Metadata.Name)
 		out = append(out, Object{Path: path, Kind: h.Kind, Namespace: h.Metadata.Namespace,
-			Name: h.Metadata.Name, Secret: h.Kind == "Secret", YAML: bodies[i]})
+			Name: h.Metadata.Name, Secret: h.Kind == "Secret", YAML: bodies[i], parsed: all[i]})
 	}
 	return out, nil
 }

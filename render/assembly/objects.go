@@ -139,7 +139,7 @@ func (t *tree) addObjects() {
 		shown = append(shown, name+" is "+inAPI)
 		t.n.Files = append(t.n.Files, node.File{
 			Path: plan.ObjectsDir + name, Mode: 0o600,
-			Content: manifests.JSON(o.YAML), Secret: secret, Why: "API object",
+			Content: o.JSON(), Secret: secret, Why: "API object",
 		})
 	}
 	t.n.Files = append(t.n.Files, node.File{

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	rbacv1 "k8s.io/api/rbac/v1"
-	"sigs.k8s.io/yaml"
 
 	"kiln/manifests"
 	"kiln/render/check/machine"
@@ -127,7 +126,7 @@ func (f *facts) checkVIPRights() {
 			continue
 		}
 		var b rbacv1.RoleBinding
-		if yaml.Unmarshal(o.YAML, &b) != nil || b.RoleRef.Name != target.KubeVIP {
+		if o.Decode(&b) != nil || b.RoleRef.Name != target.KubeVIP {
 			continue
 		}
 		if slices.ContainsFunc(b.Subjects, isKubeVIP) {

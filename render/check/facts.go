@@ -165,7 +165,7 @@ func (f *facts) readObject(o manifests.Object) error {
 	switch id := o.Kind + " " + o.Namespace + "/" + o.Name; {
 	case o.Kind == "ClusterRoleBinding":
 		var b rbacv1.ClusterRoleBinding
-		if err := yaml.Unmarshal(o.YAML, &b); err != nil {
+		if err := o.Decode(&b); err != nil {
 			return err
 		}
 		for _, s := range b.Subjects {
@@ -174,7 +174,7 @@ func (f *facts) readObject(o manifests.Object) error {
 		}
 	case strings.HasPrefix(id, "Secret kube-system/bootstrap-token-"):
 		var s corev1.Secret
-		if yaml.Unmarshal(o.YAML, &s) != nil {
+		if o.Decode(&s) != nil {
 			return errors.New("not a Secret") // the decoder's error could quote it
 		}
 		f.tokens[s.StringData["token-id"]] = bootstrapToken{
@@ -183,7 +183,7 @@ func (f *facts) readObject(o manifests.Object) error {
 		}
 	case id == "Service kube-system/kube-dns":
 		var s corev1.Service
-		if err := yaml.Unmarshal(o.YAML, &s); err != nil {
+		if err := o.Decode(&s); err != nil {
 			return err
 		}
 		f.dns = s.Spec.ClusterIPs

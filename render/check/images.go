@@ -3,7 +3,6 @@ package check
 import (
 	"errors"
 
-	"kiln/manifests"
 	"kiln/render/containerd"
 	"kiln/render/node"
 	"kiln/render/plan"
@@ -49,11 +48,7 @@ func (f *facts) pinned(reference string) bool {
 // prints, and all objects those of the lock.
 func (f *facts) checkWorkloads() {
 	for _, o := range f.cluster.Objects {
-		images, err := manifests.Images(o.YAML)
-		if err != nil {
-			f.fail("%s %s: %w", o.Kind, o.Name, err)
-		}
-		for _, image := range images {
+		for _, image := range o.Images() {
 			if !f.pinned(image.Reference) {
 				f.fail("%s %s: %s: the image %q has not the digest of the lock",
 					o.Kind, o.Name, image.User, image.Reference)
@@ -64,7 +59,7 @@ func (f *facts) checkWorkloads() {
 		if !isWorkload || o.Namespace != "kube-system" || want == "" {
 			continue
 		}
-		template, err := manifests.PodTemplate(o.Kind, o.YAML)
+		template, err := o.PodTemplate()
 		if err != nil {
 			f.fail("%s %s: %w", o.Kind, o.Name, err)
 			continue

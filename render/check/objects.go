@@ -7,7 +7,6 @@ import (
 
 	rbacv1 "k8s.io/api/rbac/v1"
 
-	"kiln/manifests"
 	"kiln/pki"
 	"kiln/render/plan"
 	"kiln/render/target"
@@ -38,7 +37,7 @@ func (c *inspection) checkObjects() {
 	for i, o := range c.cluster.Objects {
 		path, name, _ := strings.Cut(lines[i], "\t")
 		f := c.tree.Exact(dir + "/" + name)
-		if path != o.Path || f == nil || !bytes.Equal(f.Content, manifests.JSON(o.YAML)) {
+		if path != o.Path || f == nil || !bytes.Equal(f.Content, o.JSON()) {
 			c.fail("file %s: line %d: the object of %s is not what it should be",
 				index.Path, i+1, o.Path)
 		}

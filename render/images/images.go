@@ -45,7 +45,9 @@ func List(c *assembly.Cluster) ([]Image, error) {
 		}
 	}
 	err := eachStaticPod(c, func(m *plan.Machine, name string, pod []byte) error {
-		return l.collect("static pod "+name, pod, true, m.Settings.Arch)
+		images, err := manifests.Images(pod)
+		l.collect("static pod "+name, images, true, m.Settings.Arch)
+		return err
 	})
 	if err != nil {
 		return nil, err
@@ -55,9 +57,7 @@ func List(c *assembly.Cluster) ([]Image, error) {
 		if o.Namespace != "" {
 			name = o.Kind + " " + o.Namespace + "/" + o.Name
 		}
-		if err := l.collect(name, o.YAML, false, all...); err != nil {
-			return nil, err
-		}
+		l.collect(name, o.Images(), false, all...)
 	}
 	for i, addon := range c.Plan.Config.Spec.Addons {
 		for j, reference := range addon.Images {
@@ -96,13 +96,8 @@ func (l *list) add(user, reference string, every bool, arches ...string) {
 }
 
 // collect adds the images of an object.
-func (l *list) collect(object string, data []byte, every bool, arches ...string) error {
-	images, err := manifests.Images(data)
-	if err != nil {
-		return fmt.Errorf("%s: %w", object, err)
-	}
+func (l *list) collect(object string, images []manifests.Image, every bool, arches ...string) {
 	for _, image := range images {
 		l.add(object+": "+image.User, image.Reference, every, arches...)
 	}
-	return nil
 }

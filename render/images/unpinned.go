@@ -52,11 +52,7 @@ func Unpinned(r *assembly.Cluster) (problems config.Problems) {
 		problems = append(problems, c.Problemf("patches", "%s", err))
 	}
 	for _, o := range r.Objects {
-		images, err := manifests.Images(o.YAML)
-		if err != nil {
-			problems = append(problems, c.Problemf(r.ObjectField(o), "%s", err))
-		}
-		for _, image := range images {
+		for _, image := range o.Images() {
 			add(r.ObjectField(o), o.Kind+" "+o.Name+": "+image.User, image.Reference)
 		}
 	}

@@ -10,7 +10,6 @@ import (
 	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/pod-security-admission/api"
 	"k8s.io/pod-security-admission/policy"
-	"sigs.k8s.io/yaml"
 
 	"kiln/manifests"
 	"kiln/render/config"
@@ -43,7 +42,7 @@ func Refusals(objects []manifests.Object, wanted *config.PodSecurity) ([]Refusal
 		var namespace struct {
 			Metadata meta.ObjectMeta `json:"metadata"`
 		}
-		if o.Kind != "Namespace" || yaml.Unmarshal(o.YAML, &namespace) != nil {
+		if o.Kind != "Namespace" || o.Decode(&namespace) != nil {
 			continue
 		}
 		level, errs := api.PolicyToEvaluate(namespace.Metadata.Labels, defaults)
@@ -60,7 +59,7 @@ func Refusals(objects []manifests.Object, wanted *config.PodSecurity) ([]Refusal
 		if slices.Contains(exempt, namespace) {
 			continue
 		}
-		template, err := manifests.PodTemplate(o.Kind, o.YAML)
+		template, err := o.PodTemplate()
 		if template == nil || err != nil {
 			continue
 		}

@@ -44,7 +44,6 @@ const (
 	toml    = "TOML has no aliases, and the text is at most a value of cluster.yaml"
 	nodes   = "it makes nodes alone: aliases stay as they are, and bytes are bounded"
 	private = "it is a file that the operator names for kiln to replace, and at most 64 MiB"
-	nobody  = "it is a part of the program"
 )
 
 // readers lists the functions that call one of the libraries, by the reason why they may.
@@ -59,19 +58,18 @@ var readers = map[string][]string{
 		"cmd/kiln/apiserver.checkNamed",
 		"manifests.Read", "patches.Apply", "patches.failed", "patches.failure", "patches.inline",
 		"patches.kustomize",
-		"patches.noteObjects", "patches.notePatch", "patches.objectsIn", "patches.replacementsIn",
-		"patches.withHead", "pki/form.Problems", "render/addons/networks.newJudge",
+		"patches.noteObjects", "patches.notePatch", "patches.objectsIn", "patches.renames",
+		"patches.replacementsIn", "patches.withHead", "patches.workOf", "pki/form.Problems",
 		"render/check/audit.Findings", "render/ignition.Translate", "render/ignition.onlyDocument",
 		"render/kinds.check",
 		"render/kinds.define",
 	},
 	made: {
-		"manifests.JSON", "manifests.PodTemplate", "manifests.Proxy", "manifests.WithImages",
+		"manifests.JSON", "manifests.Proxy", "manifests.WithImages",
 		"manifests.WithProxy", "manifests.WithoutMetadata", "render/assembly.addShutdownDelay",
-		"render/check.checkVIPRights", "render/check.readObject",
 		"render/check.readProxy", "render/check/command.proxy",
 		"render/check/machine.ReadKubeconfig", "render/check/machine.ReadKubeletConfig",
-		"render/check/machine.ReadPod", "render/podsecurity.Refusals",
+		"render/check/machine.ReadPod",
 	},
 	twin: {
 		"render/certs.rotates", "render/report.clusterDNS", "render/rollout/kubectl.Application",
@@ -88,7 +86,6 @@ var readers = map[string][]string{
 		"render/yamlbound.part", "render/yamlpath.Documents",
 	},
 	private: {"render.contextOf", "render.tokenOwner"},
-	nobody:  {"manifests.embedded"},
 }
 
 // doors are the functions that ask yamlbound for others of their package.

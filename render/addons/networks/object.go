@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	core "k8s.io/api/core/v1"
-	"sigs.k8s.io/yaml"
 
 	"kiln/manifests"
 	"kiln/render/plan"
@@ -37,9 +36,9 @@ func newJudge(p *plan.Plan, objects []manifests.Object) *judge {
 	}
 	for _, from := range objects {
 		o := &object{Object: from}
-		template, err := manifests.PodTemplate(o.Kind, o.YAML)
+		template, err := o.PodTemplate()
 		if err != nil || template == nil && !slices.Contains(read, o.Kind) ||
-			yaml.Unmarshal(o.YAML, &o.fields) != nil {
+			o.Decode(&o.fields) != nil {
 			continue
 		}
 		o.pods = template
