@@ -57,8 +57,8 @@ func TestWhatRunningMachinesRead(t *testing.T) {
 	}
 }
 
-// TestSettingsOfRunningPrograms: the rules know each setting of the hook's data that a program reads
-// long after the first boot.
+// TestSettingsOfRunningPrograms: the rules know each setting of the hook's data that a program
+// reads long after the first boot.
 func TestSettingsOfRunningPrograms(t *testing.T) {
 	t.Parallel()
 	// If these change, the machine has another name, address or role, and so other files too.

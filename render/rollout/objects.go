@@ -336,8 +336,8 @@ func (s *sequencer) tokensLeft() (pools []string, others []change.Object) {
 	return pools, slices.Collect(maps.Values(left))
 }
 
-// tokenEnds returns the ends of the pools' bootstrap tokens, which are in their Secrets, by the names
-// of the Secrets' files.
+// tokenEnds returns the ends of the pools' bootstrap tokens, which are in their Secrets, by the
+// names of the Secrets' files.
 func tokenEnds(c *change.Cluster) map[string]string {
 	ends := map[string]string{}
 	for _, m := range c.Machines {
