@@ -106,3 +106,50 @@ func TestSettingsOfRunningPrograms(t *testing.T) {
 	}
 	require.GreaterOrEqual(t, read, 4)
 }
+
+// TestCarriedAddress: an address that control planes carry does not go away under those who look
+// for the API servers there.
+func TestCarriedAddress(t *testing.T) {
+	t.Parallel()
+	state := func(endpoint, address string) *change.Cluster {
+		c := oneMachine("v1.36.3")
+		c.Properties = change.Properties{{Name: "endpoint", Value: endpoint}}
+		c.Machines[0].Role = controlPlane
+		if address != "" {
+			c.Machines[0].Entries = change.Entries{{
+				Key: change.Key{Kind: "file", ID: plan.ManifestsDir + "/kube-vip.yaml"},
+				Content: []byte("spec:\n  containers:\n  - env:\n    - name: address\n" +
+					"      value: " + address + "\n    - name: port\n      value: \"6443\"\n"),
+			}}
+		}
+		return c
+	}
+	const address, name = "https://10.0.0.10:6443", "https://api.example.com:6443"
+	for _, row := range []struct {
+		name, old, now, why, instead string
+		endpoint                     string
+	}{
+		{"stays", "10.0.0.10", "10.0.0.10", "", "", address},
+		{"new", "", "10.0.0.10", "", "", name},
+		{"moved", "10.0.0.10", "10.0.0.9", "controlPlane.vip 10.0.0.10 → 10.0.0.9: ",
+			"first make a name the endpoint", address},
+		{"moved, IPv6", "fd00::10", `"::9"`, "controlPlane.vip fd00::10 → ::9: ",
+			"first make a name the endpoint", "https://[fd00::10]:6443"},
+		{"removed", "10.0.0.10", "", "controlPlane.vip 10.0.0.10 → none: ",
+			"first make a name the endpoint", address},
+		{"removed, behind a name", "10.0.0.10", "", "controlPlane.vip 10.0.0.10 → none: ",
+			"let the endpoint's name lead to", name},
+	} {
+		p, err := New(change.Compare(state(row.endpoint, row.old), state(row.endpoint, row.now)),
+			Options{MaxUnavailable: "1"})
+		require.NoError(t, err, row.name)
+		if row.why == "" {
+			require.Empty(t, p.Refused, row.name)
+			continue
+		}
+		require.Len(t, p.Refused, 1, row.name)
+		require.Equal(t, "vip", p.Refused[0].Name, row.name)
+		require.Contains(t, p.Refused[0].Why, row.why, row.name)
+		require.Contains(t, p.Refused[0].Instead, row.instead, row.name)
+	}
+}
