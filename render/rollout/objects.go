@@ -336,13 +336,17 @@ func (s *sequencer) tokensLeft() (pools []string, others []change.Object) {
 	return pools, slices.Collect(maps.Values(left))
 }
 
-// tokenEnds returns the ends of the pools' bootstrap tokens, which are in their Secrets, by the
-// names of the Secrets' files.
+// tokenEnds returns the ends of bootstrap tokens, which are in their Secrets, by the names of the
+// Secrets' files.
 func tokenEnds(c *change.Cluster) map[string]string {
 	ends := map[string]string{}
 	for _, m := range c.Machines {
+		file := nodeToken
 		if m.Pool {
-			ends[poolToken+m.Name+".yaml"] = m.Properties.Value("until")
+			file = poolToken
+		}
+		if m.Token() {
+			ends[file+m.Name+".yaml"] = m.Properties.Value("until")
 		}
 	}
 	return ends
