@@ -603,6 +603,7 @@ func TestImports(t *testing.T) {
 			"kiln/render/kinds",
 			"kiln/render/plural",
 			"kiln/render/quantity",
+			"kiln/render/shell",
 			"kiln/render/suggest",
 			"kiln/render/target",
 			"kiln/render/yamlbound",

@@ -310,7 +310,7 @@ func (f *renderFlags) warnings(
 ) []string {
 	list := append(summary.Access(f.Out, result), b.Notes()...)
 	if b.New && !f.dry {
-		list = append(list, summary.Deadline(f.now, r))
+		list = append(list, summary.Deadline(f.now, r, b.Path))
 		list = append(list, expiry.Tokens(f.now, r.Ends())...)
 	}
 	if b.Renewed {
@@ -320,7 +320,7 @@ func (f *renderFlags) warnings(
 	}
 	list = append(list, r.NetworkWarnings()...)
 	list = append(list, summary.Unmarked(f.Review, r)...)
-	list = append(list, summary.Dates(f.now, r)...)
+	list = append(list, summary.Dates(f.now, r, b.Path)...)
 	list = append(list, summary.Generations(r)...)
 	list = append(list, summary.Deprecated(r.Warnings())...)
 	return append(list, summary.Sizes(result)...)
