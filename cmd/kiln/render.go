@@ -332,10 +332,8 @@ func (f *renderFlags) warnings(
 func (f *renderFlags) finish(
 	cmd *cobra.Command, r *render.Cluster, path string, result *render.Result,
 ) error {
-	run := &summary.Run{
-		Out: f.Out, Review: f.Review, Bundle: path, Config: f.Config, Images: f.images,
-		Dry: f.dry,
-	}
+	run := &summary.Run{Out: f.Out, Review: f.Review, Bundle: path, Config: f.Config,
+		Images: f.images, Dry: f.dry}
 	err := f.report(cmd.OutOrStdout(), run, result)
 	switch {
 	case err != nil && f.dry:

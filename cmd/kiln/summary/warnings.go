@@ -32,18 +32,14 @@ func Ends(now time.Time, list []expiry.Document) []string {
 	return slices.Concat(expiry.Ended(now, list), expiry.Near(now, list), expiry.Early(now, list))
 }
 
-// nearLimit is the share of a platform's limit, in percent, from which Sizes warns about a
-// document: the sizes of leaf certificates and of people's additions vary by some bytes.
-const nearLimit = 95
-
 // Sizes returns a warning for each document that will soon be too large.
 func Sizes(result *render.Result) []string {
 	return each(result, "sizes", func(e *render.Entry) string {
-		if e.Limit == 0 || 100*e.Bytes < nearLimit*e.Limit {
+		if e.Advice == "" {
 			return ""
 		}
-		return fmt.Sprintf("its document has %d of the %d bytes that %s accepts",
-			e.Bytes, e.Limit, e.Platform)
+		return fmt.Sprintf("its document has %d of the %d bytes that %s accepts, compressed; "+
+			"before it grows: %s", e.Bytes, e.Limit, e.Platform, e.Advice)
 	})
 }
 
