@@ -186,8 +186,8 @@ func remedy(now time.Time, k kind, d *Document, pools []string) string {
 	switch {
 	case k.first:
 		return "machines join the pool until then; for machines that join later: " +
-			"kiln token renew " + d.Machine + d.Config + ", or, before the first boot, raise tokenLifetime " +
-			"of the pool" + longer(now, d) + ", and render again (docs/pools.md)"
+			"kiln token renew " + d.Machine + d.Config + ", or, before the first boot, raise " +
+			"tokenLifetime of the pool" + longer(now, d) + ", and render again (docs/pools.md)"
 	case k.token && k.pool && k.renewed:
 		return "give new machines the pool's new document, and apply the Secret of its token: " +
 			"kiln token manifest POOL" + d.Config + " (docs/pools.md)"
@@ -212,12 +212,14 @@ func remedy(now time.Time, k kind, d *Document, pools []string) string {
 			"make a new cluster, and move what runs (docs/leaked.md)"
 	case k.external:
 		return "run kiln certs csr --within 60d" + d.Config + ", have the requests signed, run " +
-			"kiln certs add DIR" + d.Config + ", render again, and replace each machine (docs/external-ca.md)"
+			"kiln certs add DIR" + d.Config + ", render again, and replace each machine " +
+			"(docs/external-ca.md)"
 	case !d.CAEnd.IsZero() && d.lastsWithCA():
 		return "the CAs end on " + end + "; rotate them before that day: " +
 			"kiln secrets rotate ROOT" + d.Config + " (docs/rotation.md)"
 	}
-	return "run kiln secrets renew" + d.Config + ", render again, and replace each machine (docs/changes.md)"
+	return "run kiln secrets renew" + d.Config + ", render again, and replace each machine " +
+		"(docs/changes.md)"
 }
 
 // lastsWithCA reports whether the document's certificates end because their CA does, so that a

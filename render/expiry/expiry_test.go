@@ -63,8 +63,8 @@ func TestSentences(t *testing.T) {
 	external.External = true
 	now := issued.Add(year - 3*day)
 	require.Equal(t, []string{"cp-9: certificates end on 2027-01-01: run kiln certs csr " +
-		"--within 60d, have the requests signed, run kiln certs add DIR, render again, and replace " +
-		"each machine (docs/external-ca.md)"}, Near(now, []Document{external}))
+		"--within 60d, have the requests signed, run kiln certs add DIR, render again, and " +
+		"replace each machine (docs/external-ca.md)"}, Near(now, []Document{external}))
 	external.Renewed = true
 	require.Equal(t, []string{"cp-9: certificates end on 2027-01-01: replace each machine before " +
 		"that day, with its new document"}, Near(now, []Document{external}))
