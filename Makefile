@@ -102,6 +102,7 @@ golden:
 	go test ./render -run TestMistakes -update
 	go test ./render/preflight -run TestDoc -update
 	go test ./cmd/kiln -run 'TestPlatformsDoc|TestSizesDoc|TestCLIDoc|TestLicenses' -update
+	go test ./cmd/kiln -run 'TestReadme|TestWalk|TestExternalCA' -update
 	go test ./render/media -run TestGolden -update
 	go test ./render/config -run TestInvalid -update
 

@@ -31,6 +31,7 @@ type changeCase struct {
 	Generations map[string]int       `json:"generations"`
 	Issued      time.Time            `json:"issued"`
 	Restore     string               `json:"restore"`
+	Extended    time.Time            `json:"extended"` // the end of the install credential
 	Renewed     time.Time            `json:"renewed"`
 	Renewals    map[string]time.Time `json:"renewals"`
 	// Tokens are the times at which tokens of pools were renewed, one after the other.
@@ -167,6 +168,9 @@ func state(
 	}
 	if !row.Issued.IsZero() {
 		b.Issued = row.Issued
+	}
+	if !row.Extended.IsZero() {
+		b.ExtendInstall(row.Extended)
 	}
 	b.Renewed, b.Renewals = row.Renewed, row.Renewals
 	for pool, times := range row.Tokens {

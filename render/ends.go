@@ -30,7 +30,7 @@ func Ends(p *plan.Plan, half *pki.Public) []expiry.Document {
 	for i := range out {
 		m := &p.Machines[i]
 		out[i] = expiry.Document{
-			Machine: m.Name, Pool: m.Pool, Token: m.Token,
+			Machine: m.Name, Pool: m.Pool, Token: m.Token, Config: p.Config.Flag(),
 			Until: half.ValidUntil(p, m), Start: half.Start(m.Name), CAEnd: half.AuthoritiesEnd(),
 		}
 		external := firstSigned(p, half, m, out[i].Until)

@@ -156,6 +156,7 @@ func TestImports(t *testing.T) {
 			"kiln/render/media",
 			"kiln/render/media/iso9660",
 			"kiln/render/plural",
+			"kiln/render/shell",
 			"kiln/render/target",
 		},
 		"kiln/cmd/kiln/bundle": {
@@ -187,6 +188,7 @@ func TestImports(t *testing.T) {
 			"kiln/cmd/kiln/summary",
 			"kiln/cmd/kiln/usage",
 			"kiln/render/change",
+			"kiln/render/config",
 			"kiln/render/expiry",
 			"kiln/render/rollout",
 			"kiln/render/running",
@@ -603,6 +605,7 @@ func TestImports(t *testing.T) {
 			"kiln/render/kinds",
 			"kiln/render/plural",
 			"kiln/render/quantity",
+			"kiln/render/shell",
 			"kiln/render/suggest",
 			"kiln/render/target",
 			"kiln/render/yamlbound",

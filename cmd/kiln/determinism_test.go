@@ -124,7 +124,7 @@ func TestDeterminismOverTime(t *testing.T) {
 		"is 2000-01-01T00:00:00Z now: set the clock of this computer, or correct the date in the "+
 		"bundle\n", warnings["2000"])
 	require.Contains(t, warnings["2026"], "cp-1, worker-1: certificates end on 2027-01-01: run "+
-		"kiln secrets renew, render again")
+		"kiln secrets renew --config "+filepath.Join(c.dir, "cluster.yaml")+", render again")
 }
 
 // TestClockBehind: nothing is counted from a clock that is behind. A deadline before the bundle was
@@ -170,7 +170,8 @@ func TestRenewal(t *testing.T) {
 		code, messages = c.run(render...)
 		require.Equal(t, exitWrong, code)
 		require.Contains(t, messages, "kiln: cp-1, worker-1: certificates ended on 2027-01-01: "+
-			"run kiln secrets renew, render again, and replace each machine (docs/changes.md)\n"+
+			"run kiln secrets renew --config "+filepath.Join(c.dir, "cluster.yaml")+
+			", render again, and replace each machine (docs/changes.md)\n"+
 			"kiln: nothing was written\n")
 		require.Equal(t, before, tree(t, out))
 		code, messages = c.run("render", "--secrets", c.secrets, "--review", review)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"kiln/cmd/kiln/bootmedia"
 	"kiln/cmd/kiln/bundle"
 	"kiln/cmd/kiln/configuration"
 	"kiln/cmd/kiln/git"
@@ -310,7 +311,7 @@ func (f *renderFlags) warnings(
 ) []string {
 	list := append(summary.Access(f.Out, result), b.Notes()...)
 	if b.New && !f.dry {
-		list = append(list, summary.Deadline(f.now, r))
+		list = append(list, summary.Deadline(f.now, r, b.Path))
 		list = append(list, expiry.Tokens(f.now, r.Ends())...)
 	}
 	if b.Renewed {
@@ -318,12 +319,12 @@ func (f *renderFlags) warnings(
 		list = append(list, fmt.Sprintf("%s: etcd has a new identity, %s; "+
 			"it can be restored until %s", b.Path, b.EtcdCluster(), end.Format(time.RFC3339)))
 	}
-	list = append(list, r.NetworkWarnings()...)
-	list = append(list, summary.Unmarked(f.Review, r)...)
-	list = append(list, summary.Dates(f.now, r)...)
-	list = append(list, summary.Generations(r)...)
-	list = append(list, summary.Deprecated(r.Warnings())...)
-	return append(list, summary.Sizes(result)...)
+	if !f.dry {
+		list = append(list, bootmedia.Stale(f.Out, result.Inventory.Documents)...)
+	}
+	return slices.Concat(list, r.NetworkWarnings(), summary.Unmarked(f.Review, r),
+		summary.Dates(f.now, r, b.Path), summary.Generations(r), summary.Deprecated(r.Warnings()),
+		summary.Sizes(result))
 }
 
 // finish reports what the run did with the bundle in the file path. It returns ErrDifferent if
@@ -331,10 +332,8 @@ func (f *renderFlags) warnings(
 func (f *renderFlags) finish(
 	cmd *cobra.Command, r *render.Cluster, path string, result *render.Result,
 ) error {
-	run := &summary.Run{
-		Out: f.Out, Review: f.Review, Bundle: path, Config: f.Config, Images: f.images,
-		Dry: f.dry,
-	}
+	run := &summary.Run{Out: f.Out, Review: f.Review, Bundle: path, Config: f.Config,
+		Images: f.images, Dry: f.dry}
 	err := f.report(cmd.OutOrStdout(), run, result)
 	switch {
 	case err != nil && f.dry:

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"kiln/render/shell"
 	"kiln/render/target"
 )
 
@@ -24,6 +25,19 @@ func LockPath(config string) string {
 // LockName returns the base name of the lock, and whether the cluster has one.
 func (c *Cluster) LockName() (name string, ok bool) {
 	return path.Base(LockPath(c.source.path)), c.lock != nil
+}
+
+// Flag returns the flag that names the configuration in commands, as the function Flag does.
+func (c *Cluster) Flag() string { return Flag(c.source.path) }
+
+// Flag returns the flag that names a configuration in commands, with a blank before it. It is empty
+// for the file that commands read without one, and for none.
+func Flag(path string) string {
+	switch path {
+	case "", "cluster.yaml", "standard input":
+		return ""
+	}
+	return " --config " + shell.Word(path)
 }
 
 // FindArtifact returns a file that machines fetch. It comes from the lock if the cluster has one,

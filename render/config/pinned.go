@@ -23,7 +23,7 @@ func (c *Cluster) Pinned(reference string) (pinned, problem string) {
 	switch {
 	case i < 0 && digest == "":
 		return reference, fmt.Sprintf("image %s: not in %s, which lists all images that machines "+
-			"may run; kiln lock adds it", reference, lock)
+			"may run; kiln lock%s adds it", reference, lock, c.Flag())
 	case i < 0:
 		return reference, ""
 	case digest == "":

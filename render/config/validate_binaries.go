@@ -153,12 +153,12 @@ func (v *checker) machineArtifacts(m settings) {
 		v.report(at, "%s: nobody publishes it for every release of the system; write an entry "+
 			"with its URL and SHA-256 into %s: docs/binaries.md", list, lock)
 	case locked:
-		v.report(at, "%s: not in %s, which lists all that machines may fetch; kiln lock adds it",
-			list, lock)
+		v.report(at, "%s: not in %s, which lists all that machines may fetch; kiln lock%s adds "+
+			"it", list, lock, v.c.Flag())
 	default:
 		v.report(at, "%s: not in the table of this release of kiln; write a version that is "+
-			"there, or run kiln lock: it writes %s beside this file, with the SHA-256 of each "+
-			"version. If there is such a file already, copy it here", list, lock)
+			"there, or run kiln lock%s: it writes %s beside this file, with the SHA-256 of each "+
+			"version. If there is such a file already, copy it here", list, v.c.Flag(), lock)
 	}
 }
 

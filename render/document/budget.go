@@ -136,6 +136,22 @@ func sizeError(c *config.Cluster, m *plan.Machine, n *node.Node, size int) error
 		strings.Join(sizeAdvice(c, m, len(added) > 0), ", or "))}
 }
 
+// nearLimit is the share of a platform's limit, in percent, from which a document needs advice: the
+// sizes of leaf certificates and of people's additions vary by some bytes.
+const nearLimit = 95
+
+// nearAdvice returns what makes a document of size bytes smaller, if it nearly has as many as the
+// platform of m accepts. A plain one is compressed when it grows, and needs none.
+func nearAdvice(c *config.Cluster, m *plan.Machine, n *node.Node, size int) (string, error) {
+	if limit := m.Platform.Limit; limit == 0 || 100*size < nearLimit*limit {
+		return "", nil
+	}
+	if plain, err := plainSize(m, n); err != nil || plain == size {
+		return "", err
+	}
+	return strings.Join(sizeAdvice(c, m, len(additions(n)) > 0), ", or "), nil
+}
+
 // additions returns the fields of the configuration that gave files of n, with their sizes, the
 // largest first.
 func additions(n *node.Node) (list []string) {

@@ -63,6 +63,10 @@ func packMachine(c *assembly.Cluster, m *plan.Machine, n *node.Node) (*Document,
 	if limit > 0 && len(doc) > limit {
 		return nil, sizeError(c.Plan.Config, m, own, len(doc))
 	}
+	advice, err := nearAdvice(c.Plan.Config, m, own, len(doc))
+	if err != nil {
+		return nil, err
+	}
 	d := &Document{Dir: m.Folder()}
 	switch m.System.Format {
 	case target.Ignition:
@@ -86,6 +90,7 @@ func packMachine(c *assembly.Cluster, m *plan.Machine, n *node.Node) (*Document,
 		SHA256:             hex.EncodeToString(sum[:]),
 		Bytes:              len(doc),
 		Limit:              limit,
+		Advice:             advice,
 		Kubelet:            c.Plan.KubeletVersion(m),
 		Addresses:          m.AddressStrings(),
 		InterfaceAddresses: interfaceAddresses(m),

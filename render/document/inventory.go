@@ -53,6 +53,9 @@ type Entry struct {
 	Bytes    int    `json:"bytes"`
 	// Limit is the platform's limit in bytes. It is absent if there is none, or if it is not known.
 	Limit int `json:"limit,omitempty"`
+	// Advice says what makes the document smaller. It is empty unless the document is compressed
+	// and nearly as large as Limit.
+	Advice string `json:"-"`
 	// Kubelet is the version of the kubelet that the machine's image must have.
 	Kubelet   string   `json:"kubeletVersion"`
 	Addresses []string `json:"addresses,omitempty"`

@@ -26,6 +26,8 @@ type Document struct {
 	CAEnd time.Time
 	// External reports whether a CA has to sign the certificates whose key is not in the bundle.
 	External bool
+	// Config is the flag that names the configuration in commands, as config.Cluster.Flag has it.
+	Config string
 	// Renewed reports whether newer documents are there already, which end later.
 	Renewed bool
 }
@@ -184,20 +186,21 @@ func remedy(now time.Time, k kind, d *Document, pools []string) string {
 	switch {
 	case k.first:
 		return "machines join the pool until then; for machines that join later: " +
-			"kiln token renew " + d.Machine + ", or, before the first boot, raise tokenLifetime " +
-			"of the pool" + longer(now, d) + ", and render again (docs/pools.md)"
+			"kiln token renew " + d.Machine + d.Config + ", or, before the first boot, raise " +
+			"tokenLifetime of the pool" + longer(now, d) + ", and render again (docs/pools.md)"
 	case k.token && k.pool && k.renewed:
 		return "give new machines the pool's new document, and apply the Secret of its token: " +
-			"kiln token manifest (docs/pools.md)"
+			"kiln token manifest POOL" + d.Config + " (docs/pools.md)"
 	case k.token && k.pool && k.ended:
 		return "its machines go on without it; before another one joins: kiln token renew " +
-			strings.Join(pools, " ") + ", do what it says, and render again (docs/pools.md)"
+			strings.Join(pools, " ") + d.Config + ", do what it says, and render again " +
+			"(docs/pools.md)"
 	case k.token && k.pool:
 		return "no machine can join after that; run kiln token renew " + strings.Join(pools, " ") +
-			", do what it says, and render again (docs/pools.md)"
+			d.Config + ", do what it says, and render again (docs/pools.md)"
 	case k.token:
 		return "the machine goes on without it; only before you replace it: " +
-			"kiln secrets extend --install-only, and render again"
+			"kiln secrets extend --install-only --secrets FILE, and render again"
 	case k.renewed && k.ended:
 		return "replace each machine now, with its new document"
 	case k.renewed:
@@ -208,13 +211,15 @@ func remedy(now time.Time, k kind, d *Document, pools []string) string {
 		return "the CAs ended on " + end + ", and a CA can be rotated only before its end; " +
 			"make a new cluster, and move what runs (docs/leaked.md)"
 	case k.external:
-		return "run kiln certs csr --within 60d, have the requests signed, run kiln certs add, " +
-			"render again, and replace each machine (docs/external-ca.md)"
+		return "run kiln certs csr --within 60d" + d.Config + ", have the requests signed, run " +
+			"kiln certs add DIR" + d.Config + ", render again, and replace each machine " +
+			"(docs/external-ca.md)"
 	case !d.CAEnd.IsZero() && d.lastsWithCA():
 		return "the CAs end on " + end + "; rotate them before that day: " +
-			"kiln secrets rotate (docs/rotation.md)"
+			"kiln secrets rotate ROOT" + d.Config + " (docs/rotation.md)"
 	}
-	return "run kiln secrets renew, render again, and replace each machine (docs/changes.md)"
+	return "run kiln secrets renew" + d.Config + ", render again, and replace each machine " +
+		"(docs/changes.md)"
 }
 
 // lastsWithCA reports whether the document's certificates end because their CA does, so that a

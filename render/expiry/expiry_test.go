@@ -34,7 +34,8 @@ func TestSentences(t *testing.T) {
 		pool = "no machine can join after that; run kiln token renew blue, do what it says, " +
 			"and render again (docs/pools.md)"
 		node = "joined: the bootstrap token ended on 2026-01-08: the machine goes on without it; " +
-			"only before you replace it: kiln secrets extend --install-only, and render again"
+			"only before you replace it: kiln secrets extend --install-only --secrets FILE, " +
+			"and render again"
 	)
 	for name, row := range map[string]struct {
 		after       time.Duration
@@ -62,8 +63,8 @@ func TestSentences(t *testing.T) {
 	external.External = true
 	now := issued.Add(year - 3*day)
 	require.Equal(t, []string{"cp-9: certificates end on 2027-01-01: run kiln certs csr " +
-		"--within 60d, have the requests signed, run kiln certs add, render again, and replace " +
-		"each machine (docs/external-ca.md)"}, Near(now, []Document{external}))
+		"--within 60d, have the requests signed, run kiln certs add DIR, render again, and " +
+		"replace each machine (docs/external-ca.md)"}, Near(now, []Document{external}))
 	external.Renewed = true
 	require.Equal(t, []string{"cp-9: certificates end on 2027-01-01: replace each machine before " +
 		"that day, with its new document"}, Near(now, []Document{external}))
@@ -86,7 +87,7 @@ func TestSentences(t *testing.T) {
 	capped := list[0]
 	capped.Start, capped.Until = now, capped.CAEnd.Add(-day) // renewed, and staggered
 	require.Equal(t, []string{"cp-1: certificates end on 2028-01-10: the CAs end on 2028-01-11; " +
-		"rotate them before that day: kiln secrets rotate (docs/rotation.md)"},
+		"rotate them before that day: kiln secrets rotate ROOT (docs/rotation.md)"},
 		Near(now, []Document{capped}))
 	list[0].CAEnd = issued.Add(year)
 	require.Equal(t, []string{"cp-1: certificates ended on 2027-01-01: the CAs ended on " +
@@ -117,7 +118,7 @@ func TestRenewedTokens(t *testing.T) {
 	now := issued.Add(time.Hour)
 	require.Equal(t, []string{"pool blue: the bootstrap token ended on 2026-01-01: give new " +
 		"machines the pool's new document, and apply the Secret of its token: " +
-		"kiln token manifest (docs/pools.md)"}, Near(now, list))
+		"kiln token manifest POOL (docs/pools.md)"}, Near(now, list))
 	require.Empty(t, Ended(now, list))
 }
 

@@ -181,7 +181,7 @@ func (d *transition) effect(
 		return layout.Replace, "kiln apply changes keys only if both documents have some, all " +
 			"without options"
 	}
-	e, why := effectOf(c, f)
+	e, why := effectOf(p, c, f)
 	switch {
 	case c.Kind == "machine" && f.Name == "until" && p.Old.Token():
 		why = fmt.Sprintf("its bootstrap token was valid until %s; a machine that has joined "+

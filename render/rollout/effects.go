@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"regexp"
 	"slices"
+	"strings"
 
 	"kiln/render/change"
 	"kiln/render/change/field"
@@ -17,9 +18,12 @@ type rule struct {
 	path  string         // of the file, or of the entry if kind is set; empty for all
 	field *regexp.Regexp // the field's name; nil for all
 	line  *regexp.Regexp // the added or removed line; nil for all
-	gone  bool           // reports whether it is only for a field that the newer state lacks
-	then  layout.Effect
-	why   string
+	// kept finds lists of servers, divided by commas, in both contents of the file. The rule holds
+	// only if one of the servers stays.
+	kept *regexp.Regexp
+	gone bool // reports whether it is only for a field that the newer state lacks
+	then layout.Effect
+	why  string
 }
 
 // rules has the rules for parts of files, and for machines. They are tried in this order, before
@@ -41,6 +45,13 @@ var rules = []rule{
 		then: layout.Replace,
 		why:  "what takes it does so when it starts: the kubelet, kube-proxy, an interface"},
 
+	{path: plan.KilnDir + "/machine", field: regexp.MustCompile(`^api$`), then: layout.Replace,
+		why: "programs that run go on asking the API servers where they were"},
+	{path: plan.KilnDir + "/machine", field: regexp.MustCompile(`^node_address$`),
+		then: layout.Replace, why: "its kubelet would go on with the addresses of before"},
+	{path: plan.KilnDir + "/machine", field: regexp.MustCompile(`^backup_(directory|keep)$`),
+		then: layout.Live, why: "kiln-backup reads it for each snapshot"},
+
 	{path: plan.KubeletDropIn, field: regexp.MustCompile(` --node-labels$`), then: layout.Node,
 		why: "a Node keeps its labels"},
 	{path: plan.KubeletConfig, field: regexp.MustCompile(`^registerWithTaints`), then: layout.Node,
@@ -51,9 +62,14 @@ var rules = []rule{
 		then:  layout.Later, why: "etcd reads its first members with an empty disk only"},
 	{path: plan.ManifestsDir + "/kube-apiserver.yaml",
 		field: regexp.MustCompile(` --etcd-servers$`),
+		kept:  regexp.MustCompile(`--etcd-servers=(\S+)`),
 		then:  layout.Later, why: "the members of etcd that it knows are enough to reach it"},
 	{path: plan.BalancerConf, line: regexp.MustCompile(`^  server `),
-		then: layout.Later, why: "the balancer goes on with the API servers that it knows"},
+		kept: regexp.MustCompile(`(?m)^  server \S+ (\S+)`), then: layout.Later,
+		why: "the balancer goes on with the API servers that it knows"},
+	{path: plan.ManifestsDir + "/haproxy.yaml",
+		field: regexp.MustCompile(`^metadata\.annotations\[kiln\.dev/config-sha256\]$`),
+		then:  layout.Later, why: "the sum of the balancer's configuration"},
 	{path: plan.ContainerdConfig, line: regexp.MustCompile(`^sandbox_image = `),
 		then: layout.Later, why: "sandboxes that run keep their image"},
 }
@@ -66,9 +82,11 @@ var certificateDates = regexp.MustCompile(`^certificate (from|until)$`)
 
 // effectOf returns what a field's change asks of a running machine, and why. The reason is empty if
 // the machine keeps what it has until it is replaced.
-func effectOf(c *change.Change, f *field.Field) (layout.Effect, string) {
+func effectOf(
+	p *change.Pair, c *change.Change, f *field.Field,
+) (layout.Effect, string) {
 	for _, r := range rules {
-		if r.matches(c, f) {
+		if r.matches(p, c, f) {
 			return r.then, r.why
 		}
 	}
@@ -89,7 +107,7 @@ func effectOf(c *change.Change, f *field.Field) (layout.Effect, string) {
 
 // matches reports whether a rule applies to a field. The field is nil if the whole file was added
 // or removed.
-func (r *rule) matches(c *change.Change, f *field.Field) bool {
+func (r *rule) matches(p *change.Pair, c *change.Change, f *field.Field) bool {
 	if r.kind != "" && r.kind != c.Kind {
 		return false
 	}
@@ -102,7 +120,26 @@ func (r *rule) matches(c *change.Change, f *field.Field) bool {
 	if r.gone && (f == nil || f.Old == nil || f.New != nil) {
 		return false
 	}
+	if r.kept != nil && !sharesServer(p, c, r.kept) {
+		return false
+	}
 	return r.line == nil || f != nil && r.line.MatchString(f.Either())
+}
+
+// sharesServer reports whether a server is in the lists of both contents of a file.
+func sharesServer(p *change.Pair, c *change.Change, list *regexp.Regexp) bool {
+	servers := func(m *change.Machine) (out []string) {
+		if e := m.Entries.Find(change.Key{Kind: c.Kind, ID: c.Name}); e != nil {
+			for _, match := range list.FindAllStringSubmatch(string(e.Content), -1) {
+				out = append(out, strings.Split(match[1], ",")...)
+			}
+		}
+		return out
+	}
+	old := servers(p.Old)
+	return slices.ContainsFunc(servers(p.New), func(s string) bool {
+		return slices.Contains(old, s)
+	})
 }
 
 // writable reports whether kiln apply may write what changed: no program that runs reads it, or the
@@ -111,12 +148,12 @@ func writable(p *change.Pair, c *change.Change) bool {
 	switch c.Kind {
 	case "file":
 		if row := layout.Of(c.Name); row == nil || row.Change == layout.Replace {
-			return c.What == change.Changed && isNode(c)
+			return c.What == change.Changed && isNode(p, c)
 		}
 		return true
 	case "dir":
 		return !slices.ContainsFunc(c.Fields, func(f field.Field) bool {
-			e, _ := effectOf(c, &f)
+			e, _ := effectOf(p, c, &f)
 			return e != layout.Later
 		})
 	case "key":
@@ -132,9 +169,9 @@ func writable(p *change.Pair, c *change.Change) bool {
 // isNode reports whether all that changed in a file is labels and taints of the Node. A kubelet
 // that starts again takes only the zone, the region and the instance type from there, and the plan
 // gives the Node the same.
-func isNode(c *change.Change) bool {
+func isNode(p *change.Pair, c *change.Change) bool {
 	return !slices.ContainsFunc(c.Fields, func(f field.Field) bool {
-		e, _ := effectOf(c, &f)
+		e, _ := effectOf(p, c, &f)
 		return e != layout.Node
 	})
 }

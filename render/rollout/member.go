@@ -1,6 +1,7 @@
 package rollout
 
 import (
+	"net/netip"
 	"slices"
 
 	"kiln/render/change"
@@ -18,6 +19,12 @@ var exceptions = []struct {
 			"and etcd machines while they run (docs/etcd.md)"},
 	{"quorum", func(d *transition) bool { return len(d.new.Members()) == 0 },
 		"make a new cluster with the external etcd: the data stays in the members that go"},
+	{"vip", func(d *transition) bool {
+		_, err := netip.ParseAddr(hostOf(d.old.Properties.Value("endpoint")))
+		return err != nil
+	},
+		"let the endpoint's name lead to the control planes' own addresses while they are " +
+			"replaced, and plan with --force vip"},
 	{"version", func(d *transition) bool { return goesBack(d) != "" },
 		"render the newer minor again, and go on with its plan: API servers of the older one may " +
 			"be unable to read what it wrote; only the snapshot from before leads back, for all " +

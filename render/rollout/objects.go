@@ -310,12 +310,13 @@ func (s *sequencer) tokensLeft() (pools []string, others []change.Object) {
 	if state, known := s.marker(); s.comesAfter() && (!known || state == s.diff.new) {
 		return nil, nil
 	}
-	now, left := s.diff.new.Objects(), map[string]change.Object{}
+	now, left, end := s.diff.new.Objects(), map[string]change.Object{}, tokenEnds(s.diff.new)
 	for _, c := range s.earlier() {
-		was := c.Objects()
+		was, ended := c.Objects(), tokenEnds(c)
 		for id, o := range now {
 			before, there := was[id]
-			if o.IsToken() && !isPrevious(o) && !(there && o.Equal(before)) {
+			same := there && o.Equal(before) && end[o.Name()] == ended[o.Name()]
+			if o.IsToken() && !isPrevious(o) && !same {
 				left[o.Name()] = o
 			}
 		}
@@ -333,6 +334,22 @@ func (s *sequencer) tokensLeft() (pools []string, others []change.Object) {
 			"kubectl apply --server-side --force-conflicts -f "+file, "rm "+file)
 	}
 	return pools, slices.Collect(maps.Values(left))
+}
+
+// tokenEnds returns the ends of bootstrap tokens, which are in their Secrets, by the names of the
+// Secrets' files.
+func tokenEnds(c *change.Cluster) map[string]string {
+	ends := map[string]string{}
+	for _, m := range c.Machines {
+		file := nodeToken
+		if m.Pool {
+			file = poolToken
+		}
+		if m.Token() {
+			ends[file+m.Name+".yaml"] = m.Properties.Value("until")
+		}
+	}
+	return ends
 }
 
 // holds reports whether the Nodes of a machine or pool have what a change would give them.

@@ -3,8 +3,6 @@ package rollout
 import (
 	"cmp"
 	"fmt"
-	"net/netip"
-	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -56,6 +54,10 @@ var refusalTable = []refusal{
 	{"endpoint", lostEndpoint,
 		"add the old endpoint to controlPlane.apiServer.certSANs " +
 			"until every worker has the new one"},
+	{"vip", lostVIP,
+		"first make a name the endpoint, with a plan of its own that keeps the vip; then let the " +
+			"name lead to the control planes' own addresses while they are replaced, and plan " +
+			"with --force vip"},
 	{"version", versionJump,
 		"go one minor at a time, because API servers of two minors share the objects in etcd: " +
 			"render with the next minor, follow its plan until --nodes has nothing left, and " +
@@ -144,50 +146,6 @@ func otherAuthority(d *transition, decisions []*decision) string {
 		}
 	}
 	return ""
-}
-
-// lostEndpoint: running workers connect to the API servers by a name that the new certificates
-// lack.
-func lostEndpoint(d *transition, _ []*decision) string {
-	old := d.old.Properties.Value("endpoint")
-	if old == d.new.Properties.Value("endpoint") || old == "" {
-		return ""
-	}
-	host := old
-	if u, err := url.Parse(old); err == nil && u.Host != "" {
-		host = u.Hostname()
-	}
-	for _, m := range d.new.Machines {
-		t := m.Entries.Find(change.Key{Kind: "file", ID: "/etc/kubernetes/pki/apiserver.crt"})
-		if t == nil {
-			continue
-		}
-		for _, c := range t.Certificates() {
-			if !covers(c.Names, host) {
-				return fmt.Sprintf("endpoint %s → %s: workers that run look for %s, "+
-					"which is no name of the new API servers' certificates",
-					old, d.new.Properties.Value("endpoint"), host)
-			}
-		}
-	}
-	return ""
-}
-
-// covers reports whether a certificate with these names is valid for host.
-func covers(names []string, host string) bool {
-	addr, err := netip.ParseAddr(host)
-	for _, name := range names {
-		a, err2 := netip.ParseAddr(name)
-		switch {
-		case err == nil && err2 == nil && a == addr, err != nil && strings.EqualFold(name, host):
-			return true
-		case err != nil && strings.HasPrefix(name, "*."):
-			if _, parent, ok := strings.Cut(host, "."); ok && strings.EqualFold(parent, name[2:]) {
-				return true
-			}
-		}
-	}
-	return false
 }
 
 // minor returns the minor of a version such as v1.36.3, or -1.

@@ -15,6 +15,7 @@ import (
 	"kiln/cmd/kiln/summary"
 	"kiln/cmd/kiln/usage"
 	"kiln/render/change"
+	"kiln/render/config"
 	"kiln/render/expiry"
 	"kiln/render/rollout"
 	"kiln/render/shell"
@@ -87,8 +88,13 @@ func (f *planFlags) run(cmd *cobra.Command, states []string) error {
 		return err
 	}
 	last := len(list) - 1
-	message.Notes(cmd.ErrOrStderr(), summary.Ends(time.Now(),
-		expiry.Running(list[last-1].Cluster, list[last].Cluster)))
+	ends := expiry.Running(list[last-1].Cluster, list[last].Cluster)
+	if info, err := os.Stat(states[last]); err == nil && info.Mode().IsRegular() {
+		for i := range ends {
+			ends[i].Config = config.Flag(states[last])
+		}
+	}
+	message.Notes(cmd.ErrOrStderr(), summary.Ends(time.Now(), ends))
 	var p interface{ Text(change.Form) string }
 	refused := false
 	switch {

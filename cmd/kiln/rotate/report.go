@@ -59,9 +59,9 @@ func stateOf(p *plan.Plan, half *pki.Public, root pki.Root) state {
 	switch {
 	case slices.Contains(half.External.Roots, root):
 	case r.Stage != pki.Settled:
-		s.Next = "kiln secrets rotate " + string(root) + " --next --all-replaced"
+		s.Next = "kiln secrets rotate " + string(root) + " --next --all-replaced" + p.Config.Flag()
 	default:
-		s.Next = "kiln secrets rotate " + string(root)
+		s.Next = "kiln secrets rotate " + string(root) + p.Config.Flag()
 	}
 	if dropped {
 		s.First, s.Left = rotation.First(root), rotation.Remaining(root)

@@ -15,12 +15,13 @@ import (
 )
 
 // Dates returns a warning for each date of the documents that has passed or will pass soon.
-func Dates(now time.Time, r *render.Cluster) (warnings []string) {
+// The bundle is in the file path.
+func Dates(now time.Time, r *render.Cluster, path string) (warnings []string) {
 	if deadline := r.Public.FormationDeadline; now.After(deadline) && !r.Public.HasRun() {
 		warnings = append(warnings, fmt.Sprintf("the formation deadline was %s: "+
 			"these documents can replace machines of a running cluster, and can no longer form "+
 			"a new cluster; if the cluster has never run, move the deadline with "+
-			"kiln secrets extend, and render again", deadline.Format(time.RFC3339)))
+			"%s, and render again", deadline.Format(time.RFC3339), extend(path)))
 	}
 	return append(warnings, Ends(now, r.Ends())...)
 }
@@ -31,18 +32,14 @@ func Ends(now time.Time, list []expiry.Document) []string {
 	return slices.Concat(expiry.Ended(now, list), expiry.Near(now, list), expiry.Early(now, list))
 }
 
-// nearLimit is the share of a platform's limit, in percent, from which Sizes warns about a
-// document: the sizes of leaf certificates and of people's additions vary by some bytes.
-const nearLimit = 95
-
 // Sizes returns a warning for each document that will soon be too large.
 func Sizes(result *render.Result) []string {
 	return each(result, "sizes", func(e *render.Entry) string {
-		if e.Limit == 0 || 100*e.Bytes < nearLimit*e.Limit {
+		if e.Advice == "" {
 			return ""
 		}
-		return fmt.Sprintf("its document has %d of the %d bytes that %s accepts",
-			e.Bytes, e.Limit, e.Platform)
+		return fmt.Sprintf("its document has %d of the %d bytes that %s accepts, compressed; "+
+			"before it grows: %s", e.Bytes, e.Limit, e.Platform, e.Advice)
 	})
 }
 
@@ -121,8 +118,9 @@ func Access(dir string, result *render.Result) (warnings []string) {
 }
 
 // Deadline returns a note about the time until which the machines of a new cluster may form it. The
-// note names the day, or the exact time if that is less than two days away.
-func Deadline(now time.Time, r *render.Cluster) string {
+// note names the day, or the exact time if that is less than two days away. The bundle is in the
+// file path.
+func Deadline(now time.Time, r *render.Cluster, path string) string {
 	deadline, certificates := FormationEnd(r)
 	until := deadline.UTC().Format(time.DateOnly)
 	if deadline.Sub(now) < 2*24*time.Hour {
@@ -133,8 +131,11 @@ func Deadline(now time.Time, r *render.Cluster) string {
 			"if that is too early, raise certificates.lifetime, and render again", until)
 	}
 	return fmt.Sprintf("boot the machines before %s: until then they may form the cluster; "+
-		"later: kiln secrets extend, and render again", until)
+		"later: %s, and render again", until, extend(path))
 }
+
+// extend returns the command that moves the deadline of the bundle in the file path.
+func extend(path string) string { return "kiln secrets extend --secrets " + shell.Word(path) }
 
 // FormationEnd returns the time until which the machines can form etcd: the formation deadline or,
 // if that comes first, the end of the first certificate of a named machine. It also reports whether

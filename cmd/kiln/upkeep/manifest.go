@@ -72,7 +72,7 @@ func (f *manifestFlags) run(cmd *cobra.Command, names []string) error {
 	t := tokensOf(b.Bundle, pool, time.Now())[0]
 	if t.Ended {
 		return fmt.Errorf("pool %s: the bootstrap token ended on %s; give the pool a new one: "+
-			"kiln token renew %[1]s", pool.Name, t.Ends.Format(time.DateOnly))
+			"kiln token renew %[1]s%[3]s", pool.Name, t.Ends.Format(time.DateOnly), p.Config.Flag())
 	}
 	c, err := f.config.Config()
 	if err != nil {

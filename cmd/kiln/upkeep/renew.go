@@ -201,7 +201,7 @@ func checkMachines(p *plan.Plan, names []string) error {
 		case m.Token && !m.ControlPlane():
 			wrong = append(wrong, fmt.Sprintf("--machine %s: it joins with a bootstrap token, and "+
 				"its document has no certificates; to replace it: "+
-				"kiln secrets extend --install-only", name))
+				"kiln secrets extend --install-only --secrets FILE", name))
 		}
 	}
 	if len(wrong) > 0 {

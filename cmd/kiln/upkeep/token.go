@@ -188,10 +188,12 @@ func pools(p *plan.Plan, example string, names []string) (list []*plan.Machine, 
 			}
 		case m != nil && m.Token:
 			wrong = append(wrong, fmt.Sprintf("%s: this is a named machine, whose token ends with "+
-				"the install credential; to replace it: kiln secrets extend --install-only", name))
+				"the install credential; to replace it: kiln secrets extend --install-only "+
+				"--secrets FILE", name))
 		case m != nil:
 			wrong = append(wrong, fmt.Sprintf("%s: this is a named machine without a bootstrap "+
-				"token; its certificates: kiln secrets renew --machine %[1]s", name))
+				"token; its certificates: kiln secrets renew --machine %[1]s%s", name,
+				p.Config.Flag()))
 		case len(known) > 0 && strings.ContainsAny(name, "./") && !paths.Absent(name):
 			wrong = append(wrong, fmt.Sprintf("%s: this is a file, and the argument is a pool; "+
 				"for example: %s %s --config %s", name, example, known[0], shell.Word(name)))
