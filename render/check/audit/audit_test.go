@@ -79,7 +79,8 @@ func TestFindings(t *testing.T) {
 				"rules[4]: get of pods/log by system:kube-controller-manager leaves no line in " +
 					"the audit log" + beforePods,
 			}},
-		{name: "websockets into pods", text: strings.Replace(own, "- pods/exec", "- pods/status", 1),
+		{name: "websockets into pods",
+			text: strings.Replace(own, "- pods/exec", "- pods/status", 1),
 			want: []string{
 				"rules[3]: get of pods/exec by system:node:NAME leaves no line in the audit log" +
 					beforePods,
