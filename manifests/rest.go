@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/yaml"
 
+	"kiln/render/yamlbound"
 	"kiln/render/yamlfault"
 )
 
@@ -78,7 +79,7 @@ func Read(stream []byte) ([]Object, error) {
 	var heads []header
 	var bodies [][]byte
 	var wrong []error
-	for i, doc := range Split(stream) {
+	for i, doc := range yamlbound.Split(stream) {
 		var h header
 		var whole any
 		if err := yaml.UnmarshalStrict(doc, &whole); err != nil {
@@ -156,25 +157,4 @@ func firstMistake(err error) string {
 		text, _, _ = strings.Cut(strings.TrimSpace(after), "\n")
 	}
 	return text
-}
-
-// Split cuts a stream of YAML documents at its separators. Documents keep their comments.
-func Split(stream []byte) [][]byte {
-	var docs [][]byte
-	var current []byte
-	flush := func() {
-		if len(strings.TrimSpace(string(current))) > 0 {
-			docs = append(docs, current)
-		}
-		current = nil
-	}
-	for line := range strings.Lines(string(stream)) {
-		if line == "---\n" || line == "---" || strings.HasPrefix(line, "--- ") {
-			flush()
-			continue
-		}
-		current = append(current, line...)
-	}
-	flush()
-	return docs
 }
