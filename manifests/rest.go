@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/yaml"
 
+	"kiln/render/yamlbound"
 	"kiln/render/yamlfault"
 )
 
@@ -83,7 +84,7 @@ func Read(stream []byte) ([]Object, error) {
 	var bodies [][]byte
 	var all []*parsed
 	var wrong []error
-	for i, doc := range Split(stream) {
+	for i, doc := range yamlbound.Split(stream) {
 		var h header
 		text, err := yaml.YAMLToJSONStrict(doc)
 		if err != nil {
@@ -162,25 +163,4 @@ func firstMistake(err error) string {
 		text, _, _ = strings.Cut(strings.TrimSpace(after), "\n")
 	}
 	return text
-}
-
-// Split cuts a stream of YAML documents at its separators. Documents keep their comments.
-func Split(stream []byte) [][]byte {
-	var docs [][]byte
-	var current []byte
-	flush := func() {
-		if len(strings.TrimSpace(string(current))) > 0 {
-			docs = append(docs, current)
-		}
-		current = nil
-	}
-	for line := range strings.Lines(string(stream)) {
-		if line == "---\n" || line == "---" || strings.HasPrefix(line, "--- ") {
-			flush()
-			continue
-		}
-		current = append(current, line...)
-	}
-	flush()
-	return docs
 }

@@ -76,11 +76,10 @@ func New(name, text string, target *Target) (*Patch, error) {
 	if err := yamlbound.Patch.Check([]byte(text)); err != nil {
 		return nil, fmt.Errorf("%s:%w", name, err)
 	}
-	docs := strings.Split("\n"+text, "\n---")
+	docs := yamlbound.Split([]byte(text))
 	for _, doc := range docs {
-		doc = strings.TrimPrefix(doc, "\n")
 		whole = nil
-		if err := yaml.UnmarshalStrict([]byte(doc), &whole); err != nil {
+		if err := yaml.UnmarshalStrict(doc, &whole); err != nil {
 			_, mistake, ok := strings.Cut(yamlfault.Message(err), "unmarshal errors:\n")
 			if !ok {
 				return nil, fmt.Errorf("%s: not YAML: %s", name, yamlfault.Message(err))
@@ -102,7 +101,7 @@ func New(name, text string, target *Target) (*Patch, error) {
 			}
 		case map[string]any:
 			var d object
-			if err := yaml.Unmarshal([]byte(doc), &d); err != nil {
+			if err := yaml.Unmarshal(doc, &d); err != nil {
 				return nil, fmt.Errorf("%s: %w", name, err)
 			}
 			if target == nil && d.Kind != "" && d.Metadata.Name == "" {
@@ -121,7 +120,7 @@ func New(name, text string, target *Target) (*Patch, error) {
 			}
 			if target != nil {
 				var err error
-				if p.merge, err = withHead(doc); err != nil {
+				if p.merge, err = withHead(string(doc)); err != nil {
 					return nil, fmt.Errorf("%s: not YAML: %s", name, yamlfault.Message(err))
 				}
 			}
@@ -170,9 +169,9 @@ func (p *Patch) count(stream []byte) (n int) {
 
 // objectsIn returns the objects of a stream, without what cannot be read.
 func objectsIn(stream []byte) (objects []object) {
-	for _, doc := range strings.Split("\n"+string(stream), "\n---") {
+	for _, doc := range yamlbound.Split(stream) {
 		var o object
-		if yaml.Unmarshal([]byte(doc), &o) == nil && o.Kind != "" {
+		if yaml.Unmarshal(doc, &o) == nil && o.Kind != "" {
 			objects = append(objects, o)
 		}
 	}

@@ -12,6 +12,8 @@ import (
 
 	"sigs.k8s.io/kustomize/api/types"
 	"sigs.k8s.io/yaml"
+
+	"kiln/render/yamlbound"
 )
 
 // kustomize quotes what it cannot use, whatever it is. Its messages are shown without the values of
@@ -87,12 +89,12 @@ func (r *reader) note(value any) {
 // noteObjects notes the values of all Secrets in the files of the add-on.
 func (r *reader) noteObjects() {
 	for _, data := range r.reached {
-		for _, doc := range strings.Split("\n"+string(data), "\n---") {
+		for _, doc := range yamlbound.Split(data) {
 			var o struct {
 				Kind             string
 				Data, StringData any
 			}
-			if yaml.Unmarshal([]byte(doc), &o) == nil && o.Kind == secretKind {
+			if yaml.Unmarshal(doc, &o) == nil && o.Kind == secretKind {
 				r.note(o.Data)
 				r.note(o.StringData)
 			}

@@ -5,10 +5,11 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"go.yaml.in/yaml/v3"
 	sigsyaml "sigs.k8s.io/yaml"
+
+	"kiln/render/yamlbound"
 )
 
 // Failure is why a patch cannot be applied to an object that it matches.
@@ -39,13 +40,13 @@ func (p *Patch) failure(stream []byte) *Failure {
 		}
 	}
 	copied := 0
-	for _, doc := range strings.Split("\n"+string(stream), "\n---") {
+	for _, doc := range yamlbound.Split(stream) {
 		var o object
-		if sigsyaml.Unmarshal([]byte(doc), &o) != nil || o.Kind == "" || !p.matchesOne(o) {
+		if sigsyaml.Unmarshal(doc, &o) != nil || o.Kind == "" || !p.matchesOne(o) {
 			continue
 		}
 		t := tree{copied: copied}
-		if sigsyaml.Unmarshal([]byte(doc), &t.root) != nil {
+		if sigsyaml.Unmarshal(doc, &t.root) != nil {
 			continue
 		}
 		for i, op := range ops {

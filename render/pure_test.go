@@ -407,6 +407,7 @@ func TestImports(t *testing.T) {
 			"kiln/render/config",
 			"kiln/render/plan",
 			"kiln/render/target",
+			"kiln/render/yamlbound",
 			"kiln/render/yamlfault",
 		},
 		"kiln/patches": {
@@ -529,6 +530,7 @@ func TestImports(t *testing.T) {
 			"kiln/render/suggest",
 			"kiln/render/system",
 			"kiln/render/target",
+			"kiln/render/yamlbound",
 			"kiln/templates",
 		},
 		"kiln/render/change": {

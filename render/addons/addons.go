@@ -47,7 +47,7 @@ func read(c *config.Cluster, field, path string) (*Addon, error) {
 		}
 		a.folder = true
 	}
-	if err := yamlbound.Object.Check(a.Stream); err != nil {
+	if err := yamlbound.Addon.Check(a.Stream); err != nil {
 		return nil, fmt.Errorf("%s:%w", path, err)
 	}
 	var err error

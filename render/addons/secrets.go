@@ -7,7 +7,6 @@ import (
 
 	"sigs.k8s.io/yaml"
 
-	"kiln/manifests"
 	"kiln/patches"
 	"kiln/render/config"
 	"kiln/render/yamlbound"
@@ -39,7 +38,7 @@ func hasValues(stream []byte) bool {
 	if yamlbound.Object.Check(stream) != nil {
 		return false
 	}
-	return slices.ContainsFunc(manifests.Split(stream), func(doc []byte) bool {
+	return slices.ContainsFunc(yamlbound.Split(stream), func(doc []byte) bool {
 		var o struct {
 			Kind             string
 			Data, StringData map[string]any

@@ -1,6 +1,9 @@
 package assembly
 
-import "kiln/manifests"
+import (
+	"kiln/manifests"
+	"kiln/render/yamlbound"
+)
 
 // pin returns a stream whose images have the digests of the lock, if the lock has images. What the
 // lock does not have stays, and images.Unpinned refuses it.
@@ -10,7 +13,7 @@ func (r *Cluster) pin(stream []byte, watch Watch) ([]byte, error) {
 		return stream, nil
 	}
 	var out [][]byte
-	for _, object := range manifests.Split(stream) {
+	for _, object := range yamlbound.Split(stream) {
 		text, err := manifests.WithImages(object, func(image manifests.Image) string {
 			pinned, _ := c.Pinned(image.Reference)
 			return pinned

@@ -55,7 +55,7 @@ func texts(text []byte, depth int, use func(*object)) {
 	if depth == 0 || !interesting(text) {
 		return
 	}
-	for _, part := range bytes.Split(text, []byte("\n---")) {
+	for _, part := range yamlbound.Split(text) {
 		if !interesting(part) || yamlbound.Object.Check(part) != nil {
 			continue
 		}

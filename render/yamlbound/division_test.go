@@ -8,7 +8,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kiln/manifests"
 	"kiln/render/yamlbound"
 )
 
@@ -23,7 +22,7 @@ func TestDivision(t *testing.T) {
 		"a\r---\n" + bomb, "a\u2028---\u2028" + bomb, "---#\n" + bomb, "\ufeff---\n" + bomb,
 	} {
 		divisions := [][]string{kustomize.Split(text, -1), strings.Split(text, "\n---")}
-		for _, doc := range manifests.Split([]byte(text)) {
+		for _, doc := range yamlbound.Split([]byte(text)) {
 			divisions = append(divisions, []string{string(doc)})
 		}
 		for _, part := range slices.Concat(divisions...) {

@@ -4,7 +4,8 @@
 // would become, and expands nothing.
 //
 // A text that is not small has to be YAML: what nobody could count is refused. So are lines that
-// readers divide into documents in different ways. The package leaves to others what a text means,
+// readers divide into documents in different ways, and in a stream for kustomize also in a small
+// one. Split divides a stream for all others. The package leaves to others what a text means,
 // and whether a small one is YAML.
 package yamlbound
 
@@ -30,6 +31,9 @@ type Use struct {
 	Elements  int // maps in one list; 0 is any number
 	Added     int // bytes that aliases add to a document; 0 is no alias at all
 	Levels    int // of values in each other
+	// Stream refuses lines that readers divide into documents in different ways, also in a small
+	// text.
+	Stream bool
 }
 
 // The uses. The figures are several times what real texts have: the largest definitions of custom
@@ -42,16 +46,21 @@ var (
 	Object = Use{
 		Documents: 10_000, Values: 50_000, Keys: 2000, Added: 1 << 20, Levels: maxLevels,
 	}
+	// Addon is an Object that kustomize may read too.
+	Addon = Use{
+		Documents: 10_000, Values: 50_000, Keys: 2000, Added: 1 << 20, Levels: maxLevels,
+		Stream: true,
+	}
 	// Resource is what kustomize patches. It looks for each map of a list in the whole list.
 	Resource = Use{
 		Documents: 10_000, Values: 50_000, Keys: 2000, Elements: 1000, Added: 1 << 20,
-		Levels: maxLevels,
+		Levels: maxLevels, Stream: true,
 	}
 	// Patch is a patch or a kustomization. A patch is applied to the objects of each machine. A
 	// pod with some hundred variables is large.
 	Patch = Use{
 		Documents: 1000, Values: 10_000, Keys: 500, Elements: 500, Added: 64 << 10,
-		Levels: maxLevels,
+		Levels: maxLevels, Stream: true,
 	}
 	// Butane is a Butane config. A machine has some hundred files and units.
 	Butane = Use{
@@ -108,9 +117,8 @@ func (u Use) Find(stream []byte) *Excess {
 			return &Excess{line + 1, 1, fmt.Sprintf("more than %d documents; "+
 				"remove the empty ones, or divide the file", u.Documents)}
 		}
-		if !small && isUnclear(part) {
-			return &Excess{line + 1, 1, "a line of --- has more than a comment behind it; " +
-				"write that into the next line, or indent the line if it begins no document"}
+		if (u.Stream || !small) && isUnclear(part) {
+			return &Excess{line + 1, 1, unclear}
 		}
 		if e := u.part(part); e != nil {
 			e.Line += line
@@ -118,12 +126,15 @@ func (u Use) Find(stream []byte) *Excess {
 		}
 		line += bytes.Count(part, []byte("\n"))
 	}
+	if u.Stream {
+		return divided(stream)
+	}
 	return nil
 }
 
 // parts yields the parts of a stream that begin with a line of ---. No reader divides a stream
-// into more: manifests.Split leaves a line of --- and a tab to the parser, kustomize takes any line
-// that begins with ---.
+// into more but at breaks of lines that are no newlines (divided): kustomize takes any line that
+// begins with ---.
 func parts(stream []byte) func(yield func([]byte) bool) {
 	return func(yield func([]byte) bool) {
 		for len(stream) > 0 {
@@ -142,13 +153,13 @@ func parts(stream []byte) func(yield func([]byte) bool) {
 // isUnclear reports whether a part begins with a line that not all readers take for the same: some
 // divide a string there, and some leave out what stands behind ---, though YAML has a value there.
 func isUnclear(part []byte) bool {
-	behind, ok := bytes.CutPrefix(part, []byte("---"))
+	rest, ok := bytes.CutPrefix(part, []byte("---"))
 	if !ok {
 		return false
 	}
-	behind, _, _ = bytes.Cut(behind, []byte("\n"))
-	value := bytes.Trim(behind, " \t\r")
-	return len(value) > 0 && (value[0] != '#' || behind[0] == '#')
+	rest, _, _ = bytes.Cut(rest, []byte("\n"))
+	value := bytes.Trim(rest, " \t\r")
+	return len(value) > 0 && (value[0] != '#' || rest[0] == '#')
 }
 
 // part checks one part of a stream.

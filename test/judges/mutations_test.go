@@ -323,6 +323,10 @@ var mutations = map[string]mutation{
 		"access: get by system:serviceaccount:kube-system:a system:serviceaccounts " +
 			"system:serviceaccounts:kube-system system:authenticated of /pods/exec",
 		edit("cp-*", settings+"audit.yaml", "    - pods/exec\n", "")},
+	"logs of pods not audited": {
+		"access: get by system:serviceaccount:kube-system:a system:serviceaccounts " +
+			"system:serviceaccounts:kube-system system:authenticated of /pods/log",
+		edit("cp-*", settings+"audit.yaml", "    - pods/log\n", "")},
 	"what goes through the API server not audited": {
 		"access: get by system:kube-scheduler system:authenticated of /nodes/proxy " +
 			"is audited at None",

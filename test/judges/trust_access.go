@@ -262,6 +262,7 @@ var traced = map[string][]string{
 	"/serviceaccounts/token": {"create"},
 	"/pods/exec":             {"get", "create"},
 	"/pods/attach":           {"get", "create"},
+	"/pods/log":              {"get"},
 	"/pods/portforward":      {"get", "create"},
 	"/pods/proxy":            {"get", "create"},
 	"/services/proxy":        {"get", "create"},

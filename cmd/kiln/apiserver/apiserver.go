@@ -42,6 +42,7 @@ type Client struct {
 
 	http *http.Client
 	base string
+	file string // the kubeconfig
 }
 
 // DefaultPath returns the kubeconfig that kubectl would take: the file that KUBECONFIG names, or
@@ -89,6 +90,12 @@ func New(path string, messages io.Writer) (*Client, error) {
 		// Without settings of its own, it would get http.DefaultTransport, which kiln has closed.
 		config.Proxy = http.ProxyFromEnvironment
 	}
+	config.Wrap(func(t http.RoundTripper) http.RoundTripper {
+		if t, ok := t.(*http.Transport); ok {
+			t.TLSHandshakeTimeout = timeout // and not ten seconds: messages say one time
+		}
+		return t
+	})
 	base, _, err := rest.DefaultServerUrlFor(config)
 	if err != nil {
 		return nil, fmt.Errorf("--kubeconfig %s: %w", path, err)
@@ -104,7 +111,7 @@ func New(path string, messages io.Writer) (*Client, error) {
 	}
 	return &Client{
 		URL: strings.TrimSuffix(base.Redacted(), "/"), Ends: certificateEnd(config), http: client,
-		base: strings.TrimSuffix(base.String(), "/"),
+		base: strings.TrimSuffix(base.String(), "/"), file: path,
 	}, nil
 }
 
@@ -149,17 +156,17 @@ func (c *Client) Get(ctx context.Context, path string) ([]byte, error) {
 	}
 	defer func() { _ = body.Close() }()
 	text, err := io.ReadAll(io.LimitReader(body, maxBytes+1))
-	if err == nil && len(text) > maxBytes {
-		err = fmt.Errorf("more than %d MiB", maxBytes>>20)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("%s: GET %s: %w", c.URL, path, cause(err))
+	switch {
+	case err != nil:
+		return nil, c.unanswered(ctx, err)
+	case len(text) > maxBytes:
+		return nil, fmt.Errorf("%s: GET %s: more than %d MiB", c.URL, path, maxBytes>>20)
 	}
 	return text, nil
 }
 
 // open returns the body of an answer to GET path with a query, which no error repeats.
-func (c *Client) open(ctx context.Context, path string, query url.Values) (io.ReadCloser, error) {
+func (c *Client) open(ctx context.Context, path string, query url.Values) (*body, error) {
 	target := c.base + path
 	if len(query) > 0 {
 		target += "?" + query.Encode()
@@ -171,33 +178,24 @@ func (c *Client) open(ctx context.Context, path string, query url.Values) (io.Re
 	req.Header.Set("Accept", "application/json")
 	resp, err := c.http.Do(req)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", c.URL, cause(err))
+		return nil, c.unanswered(ctx, err)
 	}
 	if resp.StatusCode == http.StatusOK {
-		return resp.Body, nil
+		return &body{ReadCloser: resp.Body}, nil
 	}
 	defer func() { _ = resp.Body.Close() }()
 	text, err := io.ReadAll(io.LimitReader(resp.Body, maxBytes))
 	if err != nil {
-		return nil, fmt.Errorf("%s: GET %s: %w", c.URL, path, cause(err))
+		return nil, c.unanswered(ctx, err)
 	}
 	var status struct{ Message string }
 	_ = json.Unmarshal(text, &status) // else the answer has no message
 	if len(status.Message) > maxMessage {
 		status.Message = strings.ToValidUTF8(status.Message[:maxMessage], "") + "…"
 	}
-	return nil, &StatusError{
+	return nil, fmt.Errorf("%s: %w", c.file, &StatusError{
 		Code: resp.StatusCode, Path: path, Message: status.Message, Body: text,
-	}
-}
-
-// cause returns the error below those that repeat the method and the URL.
-func cause(err error) error {
-	var wrapped interface{ Unwrap() error }
-	for errors.As(err, &wrapped) && strings.HasPrefix(err.Error(), "Get ") {
-		err = wrapped.Unwrap()
-	}
-	return err
+	})
 }
 
 // Nodes returns what all Nodes say. With an items.Bound these are not all of them.

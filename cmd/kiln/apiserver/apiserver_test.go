@@ -116,11 +116,12 @@ func TestAddresses(t *testing.T) {
 		_, _ = w.Write([]byte(`{"message":"x\n\nkiln: all is well\u202e"}`))
 	}))
 	t.Cleanup(s.Close)
-	c, err := apiserver.New(kubeconfig(t, s.URL, "", "token: "+secret), io.Discard)
+	path := kubeconfig(t, s.URL, "", "token: "+secret)
+	c, err := apiserver.New(path, io.Discard)
 	require.NoError(t, err)
 	_, err = c.Nodes(t.Context())
-	require.EqualError(t, err,
-		`GET /api/v1/nodes: HTTP 500: x\u000a\u000akiln: all is well\u202e`)
+	require.EqualError(t, err, path+
+		`: GET /api/v1/nodes: HTTP 500: x\u000a\u000akiln: all is well\u202e`)
 	hostless := kubeconfig(t, "127.0.0.1:6443", "", "token: "+secret)
 	_, err = apiserver.New(hostless, io.Discard)
 	require.NoError(t, err, "kubectl takes it, too")

@@ -47,6 +47,9 @@ func (c *Client) list(
 		before := r.Count()
 		head, err := next(&r)
 		_ = body.Close()
+		if body.failed != nil {
+			return c.unanswered(ctx, body.failed)
+		}
 		if errors.Is(err, io.EOF) {
 			err = items.ErrNoJSON
 		}
@@ -58,7 +61,7 @@ func (c *Client) list(
 			err = r.Unread()
 		}
 		if err != nil {
-			return fmt.Errorf("%s: GET %s: %w", c.URL, path, cause(err))
+			return fmt.Errorf("%s: GET %s: %w", c.URL, path, err)
 		}
 		if head.Continue == "" {
 			return nil

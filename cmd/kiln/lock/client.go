@@ -3,19 +3,20 @@ package lock
 import (
 	"context"
 	"crypto/sha256"
-	"crypto/tls"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"net/url"
 	"path"
+	"slices"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"time"
 
-	"oras.land/oras-go/v2/registry/remote/auth"
 	"oras.land/oras-go/v2/registry/remote/errcode"
 
 	"kiln/render/target"
@@ -37,16 +38,21 @@ const (
 	rate  = 1000
 )
 
-// silences times stall is how long a server may take until its answer begins, with all servers
-// that it leads to and the one that gives a token.
-const silences = 4
+// answer bounds all requests for one image, and for one list of hashes: redirections, logins and
+// attempts together. The servers of a file have as long, in all, until its bytes come. whole bounds
+// all attempts at a file: at 100 kB a second, 180 MB come.
+const (
+	answer = time.Minute
+	whole  = 30 * time.Minute
+)
 
 // client asks servers.
 type client struct {
-	http         *http.Client
-	do           func(*http.Request) (*http.Response, error) // of http, or what logs in with it
-	header       http.Header                                 // of each request
-	pause, stall time.Duration
+	http   *http.Client
+	do     func(*http.Request) (*http.Response, error) // of http, or what logs in with it
+	header http.Header                                 // of each request
+
+	pause, stall, answer, whole time.Duration
 }
 
 // newClient returns a client for a command line that names these URLs.
@@ -62,8 +68,9 @@ func newClient(named []string) *client {
 		DisableCompression:    true, // machines hash what the server sends
 	}
 	c := &client{
-		http:  &http.Client{Transport: transport, CheckRedirect: follow},
-		pause: pause, stall: stall, header: http.Header{"User-Agent": {"kiln"}},
+		http:   &http.Client{Transport: transport, CheckRedirect: follow},
+		header: http.Header{"User-Agent": {"kiln"}},
+		pause:  pause, stall: stall, answer: answer, whole: whole,
 	}
 	c.do = c.http.Do
 	return c
@@ -73,20 +80,16 @@ func newClient(named []string) *client {
 func follow(request *http.Request, via []*http.Request) error {
 	scheme, before := request.URL.Scheme, via[len(via)-1].URL.Scheme
 	if scheme != "https" && scheme != before {
-		return redirectError{fmt.Sprintf("leads from %s to %s, which is refused", before, scheme)}
+		return fmt.Errorf("leads from %s to %s, which is refused", before, scheme)
 	}
 	if len(via) >= maxRedirects {
-		return redirectError{fmt.Sprintf("leads on more than %d times", maxRedirects)}
+		return fmt.Errorf("leads on more than %d times", maxRedirects)
 	}
 	return nil
 }
 
-const maxRedirects = 10
-
-// redirectError is a redirection that is not followed.
-type redirectError struct{ message string }
-
-func (e redirectError) Error() string { return e.message }
+// maxRedirects has room for a project that moved twice, and for the servers of its files.
+const maxRedirects = 5
 
 // statusError is an answer other than the file.
 type statusError struct {
@@ -106,50 +109,78 @@ func gone(err error) bool {
 // reader reads the body of an answer.
 type reader func(header http.Header, body io.Reader) error
 
+// lateError says that a deadline has passed. No attempt follows.
+type lateError struct {
+	what  string
+	limit time.Duration
+}
+
+func (e lateError) Error() string {
+	return fmt.Sprintf("%s within %s, redirections, logins and attempts counted; try again "+
+		"later, or name a mirror", e.what, e.limit)
+}
+
+const noAnswer = "the server gave no answer"
+
+// within returns a context that ends after the time for all requests of one image or list.
+func (c *client) within(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeoutCause(ctx, c.answer, lateError{noAnswer, c.answer})
+}
+
 // get calls read with the body of a file, of at most limit bytes. It tries again if the server
 // fails or the file does not come whole.
 func (c *client) get(ctx context.Context, url string, limit int64, read reader) error {
 	var err error
+	var silent time.Duration
 	for n := range tries {
 		if n > 0 {
 			select {
 			case <-ctx.Done():
-				return ctx.Err()
+				return err
 			case <-time.After(c.pause << (n - 1)):
 			}
 		}
 		again := false
-		if again, err = c.try(ctx, url, limit, read); !again {
+		if again, err = c.try(ctx, url, limit, &silent, read); !again {
 			break
 		}
 	}
 	return err
 }
 
-// try makes one attempt. again reports whether another one may help.
+// try makes one attempt. It adds to silent how long no answer came. again reports whether another
+// attempt may help.
 func (c *client) try(
-	ctx context.Context, url string, limit int64, read reader,
+	ctx context.Context, from string, limit int64, silent *time.Duration, read reader,
 ) (again bool, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, from, nil)
 	if err != nil {
 		return false, err
 	}
 	request.Header = c.header.Clone()
-	silent := time.AfterFunc(silences*c.stall, func() {
-		cancel(fmt.Errorf("the server gave no answer within %s", silences*c.stall))
-	})
+	start := time.Now()
+	late := time.AfterFunc(c.answer-*silent, func() { cancel(lateError{noAnswer, c.answer}) })
 	response, err := c.do(request)
-	switch silent.Stop(); {
+	late.Stop()
+	*silent += time.Since(start)
+	switch {
 	case err != nil && ctx.Err() != nil:
-		return stopped(ctx, url)
+		asked := request.URL
+		var last *url.Error
+		if errors.As(err, &last) {
+			if u, e := url.Parse(last.URL); e == nil {
+				asked = u
+			}
+		}
+		return stopped(ctx, from, asked)
 	case err != nil:
-		return !lasting(err), err
+		return passing(err), err
 	}
 	defer func() { _ = response.Body.Close() }()
 	if code := response.StatusCode; code != http.StatusOK {
-		return passing(code), &statusError{url, response.Status, code}
+		return passingCode(code), &statusError{from, response.Status, code}
 	}
 	body := &counter{from: http.MaxBytesReader(nil, response.Body, limit)}
 	defer c.watch(body, cancel)()
@@ -162,43 +193,47 @@ func (c *client) try(
 	case errors.As(err, &write):
 		return false, write.error
 	case errors.As(err, &long):
-		return false, fmt.Errorf("%s: has more than %d bytes, which no release has", url, limit)
+		return false, fmt.Errorf("%s: has more than %d bytes, which no release has", from, limit)
 	case ctx.Err() != nil:
-		return stopped(ctx, url)
+		return stopped(ctx, from, response.Request.URL)
 	}
-	return true, fmt.Errorf("%s: %w", url, err)
+	return true, fmt.Errorf("%s: %w", from, err)
 }
 
-// stopped returns why an attempt was stopped. Who interrupts kiln wants no other attempt; a server
-// that is too slow gets one.
-func stopped(ctx context.Context, url string) (again bool, err error) {
+// stopped returns why an attempt was stopped while a server was asked. A server that is too slow
+// gets another attempt; there is none after the deadline, or for who interrupts kiln.
+func stopped(ctx context.Context, from string, asked *url.URL) (again bool, err error) {
 	cause := context.Cause(ctx)
-	return !errors.Is(cause, context.Canceled), fmt.Errorf("%s: %w", url, cause)
+	var late lateError
+	again = !errors.Is(cause, context.Canceled) && !errors.As(cause, &late)
+	if u, e := url.Parse(from); e == nil && u.Host != asked.Host {
+		cause = fmt.Errorf("leads to %s: %w", asked.Host, cause)
+	}
+	return again, fmt.Errorf("%s: %w", from, cause)
 }
 
-// passing reports whether an answer with a code may be another one a second later.
-func passing(code int) bool {
+// passingCode reports whether an answer with a code may be another one a second later.
+func passingCode(code int) bool {
 	return code >= http.StatusInternalServerError || code == http.StatusTooManyRequests ||
 		code == http.StatusRequestTimeout
 }
 
-// lasting reports whether a request that failed would fail a second later as well: nobody listens,
-// the name leads nowhere, the certificate is wrong, a redirection is not followed, or there is no
-// login that can be read.
-func lasting(err error) bool {
-	var op *net.OpError
+// passing reports whether a request that failed may succeed a second later: something took too
+// long, a connection broke, or the server of tokens failed. All else would be the same again, such
+// as a certificate, a redirection that is not followed, or a login that cannot be read.
+func passing(err error) bool {
+	var slow net.Error
 	var name *net.DNSError
-	var certificate *tls.CertificateVerificationError
-	var redirect redirectError
 	var token *errcode.ErrorResponse
-	var login loginError
-	var refused refusedError
-	passes := errors.As(err, &name) && (name.IsTemporary || name.IsTimeout)
-	return errors.As(err, &op) && op.Op == "dial" && !op.Timeout() && !passes ||
-		errors.As(err, &refused) || errors.As(err, &certificate) ||
-		errors.As(err, &redirect) || errors.As(err, &login) ||
-		errors.Is(err, auth.ErrBasicCredentialNotFound) ||
-		errors.As(err, &token) && !passing(token.StatusCode)
+	return errors.As(err, &slow) && slow.Timeout() || errors.As(err, &name) && name.IsTemporary ||
+		errors.As(err, &token) && passingCode(token.StatusCode) ||
+		slices.ContainsFunc(broken, func(e error) bool { return errors.Is(err, e) }) ||
+		strings.Contains(err.Error(), "http2: ") || strings.Contains(err.Error(), "stream error: ")
+}
+
+// broken are the errors of a connection that ended early. Those of HTTP/2 have no type.
+var broken = []error{
+	io.EOF, io.ErrUnexpectedEOF, syscall.ECONNRESET, syscall.ECONNABORTED, syscall.EPIPE,
 }
 
 // counter counts the bytes of a body.
@@ -244,6 +279,9 @@ func (c *client) watch(body *counter, cancel context.CancelCauseFunc) (stop func
 func (c *client) hash(
 	ctx context.Context, url string, create func() (io.WriteCloser, error),
 ) (sum string, size int64, err error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, c.whole,
+		lateError{"the file did not come", c.whole})
+	defer cancel()
 	err = c.get(ctx, url, maxProgram, func(_ http.Header, body io.Reader) error {
 		h := sha256.New()
 		to, err := create()
@@ -286,6 +324,8 @@ func noFile() (io.WriteCloser, error) { return notSaved{io.Discard}, nil }
 // published returns the SHA-256 that a list says of a file. A line of the list is a sum alone, or a
 // sum and the name of a file.
 func (c *client) published(ctx context.Context, list, file string) (sum string, err error) {
+	ctx, cancel := c.within(ctx)
+	defer cancel()
 	name := path.Base(file)
 	err = c.get(ctx, list, maxList, func(_ http.Header, body io.Reader) error {
 		text, err := io.ReadAll(body)

@@ -210,7 +210,7 @@ func TestRedirects(t *testing.T) {
 	for _, row := range []struct{ to, want string }{
 		{plain.URL, "leads from https to http, which is refused"},
 		{"file:///etc/passwd", "leads from https to file, which is refused"},
-		{"/again", "leads on more than 10 times"},
+		{"/again", "leads on more than 5 times"},
 	} {
 		asked := 0
 		redirect := func(w http.ResponseWriter, r *http.Request) {

@@ -86,6 +86,8 @@ type manifest struct {
 
 // describe asks for an image. The digest is computed from what came.
 func (r *registries) describe(ctx context.Context, name string) (d described, err error) {
+	ctx, cancel := r.within(ctx)
+	defer cancel()
 	base := r.repository(name)
 	_, _, tag := target.ImageParts(name)
 	from := base + "/manifests/" + tag
@@ -166,7 +168,7 @@ func (r *registries) content(
 		return err
 	})
 	if err != nil {
-		return nil, "", r.explained(err)
+		return nil, "", r.explained(url, err)
 	}
 	sum := sha256.Sum256(text)
 	digest = "sha256:" + hex.EncodeToString(sum[:])
@@ -178,9 +180,16 @@ func (r *registries) content(
 }
 
 // explained adds what helps to the errors that only registries have.
-func (r *registries) explained(err error) error {
+func (r *registries) explained(from string, err error) error {
 	var status *statusError
+	var sent *url.Error
+	const realm = "; a registry must name an https:// URL to log in at; tell who runs the " +
+		"registry, or name a mirror with --registry"
 	switch {
+	case errors.As(err, &sent) && (sent.URL == "" || sent.URL[0] == '?'): // a request to no server
+		return oneLine{fmt.Errorf("%s: wants a login and says no realm"+realm, from)}
+	case strings.Contains(err.Error(), "bearer realm"): // the words of oras, which has no type
+		return oneLine{fmt.Errorf("%w"+realm, err)}
 	case errors.Is(err, auth.ErrBasicCredentialNotFound),
 		errors.As(err, &status) && (status.code == http.StatusUnauthorized ||
 			status.code == http.StatusForbidden):

@@ -226,9 +226,9 @@ func TestHostileRegistry(t *testing.T) {
 		{"a login, and there is none", status(401, "WWW-Authenticate", `Basic realm="x"`), 1,
 			"it wants a login: podman login"},
 		{"a realm of the cloud", status(401, "WWW-Authenticate",
-			`Bearer realm="http://169.254.169.254/latest",service="x"`), tries, "blocked prefix"},
+			`Bearer realm="http://169.254.169.254/latest",service="x"`), 1, "blocked prefix"},
 		{"a realm that is a file", status(401, "WWW-Authenticate",
-			`Bearer realm="file:///etc/passwd",service="x"`), tries, "unsupported scheme"},
+			`Bearer realm="file:///etc/passwd",service="x"`), 1, "unsupported scheme"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()

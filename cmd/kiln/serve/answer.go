@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"kiln/cmd/kiln/ledger"
+	"kiln/cmd/kiln/serve/door"
 )
 
 // ServeHTTP answers one request. A client that asks for the document of another machine learns
@@ -98,6 +99,14 @@ func later(w http.ResponseWriter, rec *record, reason string) {
 	http.Error(w, "503 try again", http.StatusServiceUnavailable)
 }
 
+// paced is an answer that is sent at the pace of its client.
+type paced struct {
+	http.ResponseWriter
+	body *door.Paced
+}
+
+func (p paced) Write(b []byte) (int, error) { return p.body.Write(b) }
+
 // show answers with an item that holds no secret.
 func (s *Server) show(w http.ResponseWriter, r *http.Request, it *item, rec *record) {
 	closes := it.closes
@@ -123,9 +132,9 @@ func (s *Server) show(w http.ResponseWriter, r *http.Request, it *item, rec *rec
 		w.Header().Set("Content-Type", "application/octet-stream")
 	}
 	w.Header().Set("Cache-Control", "no-store")
-	// If the deadline cannot be set, the next write fails.
-	end := time.Now().Add(othersTime + time.Duration(size/slowest)*time.Second)
-	_ = http.NewResponseController(w).SetWriteDeadline(end)
+	w = paced{w, &door.Paced{
+		To: w, Deadline: http.NewResponseController(w).SetWriteDeadline, Patience: s.patience,
+	}}
 	rec.Decision, rec.Status = "served", http.StatusOK
 	whole := false
 	if file, ok := from.(io.ReadSeeker); ok && it.parts {

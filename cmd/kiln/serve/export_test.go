@@ -10,3 +10,7 @@ func (s *Server) SetBounds(hearTime time.Duration, connections int) {
 
 // SetRoom changes the number of all open connections. Call it before Serve.
 func (s *Server) SetRoom(all int) { s.door.All = all }
+
+// SetPatience changes how long a client may take for the least number of bytes. Call it before
+// Serve.
+func (s *Server) SetPatience(t time.Duration) { s.patience = t }

@@ -26,9 +26,9 @@ import (
 const (
 	headerTime  = 5 * time.Second  // for a client to send a request, and for the handshake of TLS
 	idleTime    = 30 * time.Second // for an open connection without a request
-	othersTime  = 5 * time.Minute  // to take a file without secrets, or to wait for a transfer
+	othersTime  = 5 * time.Minute  // to wait for a transfer
+	patience    = 30 * time.Second // for a client to take a part of a file (door.Paced)
 	confirmTime = 30 * time.Second // for a client to close the connection after a whole document
-	slowest     = 16 << 10         // bytes a second of the slowest client
 	leaveTime   = 20 * time.Second // for open transfers when the server ends
 	cutTime     = 5 * time.Second  // for those that are cut off after it
 	drainTime   = 2 * time.Second  // for the reader of the log, after the transfers
@@ -76,6 +76,7 @@ type Server struct {
 	ears       door.Ears
 	door       *door.Door
 	hearTime   time.Duration // for a client to send a body
+	patience   time.Duration // for a client to take a part of a file
 
 	audit *audit // set by Begin
 
@@ -84,7 +85,7 @@ type Server struct {
 	broken   chan error    // gets the error that ends the server
 
 	mu        sync.Mutex
-	turns     map[string]*turn // by document and machine: one transfer of each at a time
+	turns     map[string]*turn // by document and machine, and by a pool's document and address
 	pools     map[string]int   // open transfers of a pool's document, by its path
 	transfers sync.WaitGroup   // of all requests
 	over      context.Context  // is done when open transfers are cut off
@@ -119,7 +120,7 @@ func New(dirs []string, o Options) (*Server, error) {
 	s := &Server{
 		catalogue: c, state: st, again: o.Again, peers: o.Peers, limit: o.PoolLimit,
 		window: o.Window, life: max(o.Window, o.Life), alarms: alarms{warn: o.Warn},
-		board: st.Board(), onAnnounce: o.Announced, hearTime: hearTime,
+		board: st.Board(), onAnnounce: o.Announced, hearTime: hearTime, patience: patience,
 		stopping: make(chan struct{}), broken: make(chan error, 1),
 		turns: map[string]*turn{}, pools: map[string]int{},
 	}

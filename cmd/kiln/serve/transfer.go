@@ -6,33 +6,35 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"slices"
 	"strings"
 	"time"
 
 	"kiln/cmd/kiln/ledger"
+	"kiln/cmd/kiln/serve/door"
 )
 
 // give answers with a document unless the machine has fetched it before. Requests of one machine
 // for one document wait for each other, so that the next one gets it if the first transfer is
-// interrupted.
+// interrupted. Before that, requests of one address for a pool's document wait for its share.
 func (s *Server) give(w http.ResponseWriter, r *http.Request, it *item, rec *record) {
-	machine := it.machine(r)
-	turn, leave := s.turn(it.document().path + " " + machine)
-	defer leave()
-	select {
-	case turn <- struct{}{}:
-		defer func() { <-turn }()
-	case <-r.Context().Done():
-		// The client has left, or has waited too long. If it is still there, it must not take an
-		// empty answer for the document.
-		later(w, rec, "another transfer of the document is under way")
-		return
-	case <-s.stopping:
-		later(w, rec, "the server is ending")
+	machine, path := it.machine(r), it.document().path
+	if it.pool {
+		at := door.Network(peer(r.RemoteAddr)).String()
+		end := s.await(w, r, path+" at "+at, door.Share(s.limit), rec,
+			"other transfers to its address are under way")
+		if end == nil {
+			return
+		}
+		defer end()
+	}
+	end := s.await(w, r, path+" "+machine, 1, rec, "another transfer of the document is under way")
+	if end == nil {
 		return
 	}
+	defer end()
 	s.giveInTurn(w, it, &ledger.Fetch{
-		Path: it.document().path, Node: it.node, Machine: machine, Remote: r.RemoteAddr,
+		Path: path, Node: it.node, Machine: machine, Remote: r.RemoteAddr,
 		SHA256: it.document().given,
 	}, rec)
 }
@@ -175,29 +177,44 @@ func (s *Server) raiseAgain(it *item, before, now *ledger.Fetch) {
 		name, second, first, at)
 }
 
-// turn is the lock of the transfers of one document to one machine.
+// turn is the lock of the transfers of one document to one machine, or to one address.
 type turn struct {
-	taken chan struct{} // holds a value while a transfer is open
+	taken chan struct{} // holds a value for each open transfer
 	users int           // the requests that hold the lock or wait for it
 }
 
-// turn returns the lock of a key, and the function that gives it up.
-func (s *Server) turn(key string) (taken chan struct{}, leave func()) {
+// await takes one of the places that a key has for transfers, and returns the function that gives
+// it back. It answers with the reason and returns nil if the client leaves or the server ends.
+func (s *Server) await(
+	w http.ResponseWriter, r *http.Request, key string, places int, rec *record, reason string,
+) (end func()) {
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	t := s.turns[key]
 	if t == nil {
-		t = &turn{taken: make(chan struct{}, 1)}
+		t = &turn{taken: make(chan struct{}, places)}
 		s.turns[key] = t
 	}
 	t.users++
-	return t.taken, func() {
+	s.mu.Unlock()
+	leave := func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		if t.users--; t.users == 0 {
 			delete(s.turns, key)
 		}
 	}
+	select {
+	case t.taken <- struct{}{}:
+		return func() { <-t.taken; leave() }
+	case <-r.Context().Done():
+		// The client has left, or has waited too long. If it is still there, it must not take an
+		// empty answer for the document.
+	case <-s.stopping:
+		reason = "the server is ending"
+	}
+	leave()
+	later(w, rec, reason)
+	return nil
 }
 
 // enter counts an open transfer of a pool's document, and returns the function that ends it. It
@@ -238,13 +255,13 @@ func (s *Server) deliver(w http.ResponseWriter, data []byte) (sent int, err erro
 	defer func() { _ = conn.Close(); s.door.Leave(conn) }()
 	// The end of the server cuts it off, and what the client has then is known.
 	defer context.AfterFunc(s.over, func() { _ = conn.Close() })()
-	// If a deadline cannot be set, the next read or write fails.
-	slow := time.Duration(len(data)/slowest) * time.Second
-	_ = conn.SetDeadline(time.Now().Add(confirmTime + slow))
+	paced := door.Paced{To: conn, Deadline: conn.SetWriteDeadline, Patience: s.patience}
 	head := fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Type: application/octet-stream\r\n"+
 		"Content-Length: %d\r\nCache-Control: no-store\r\nConnection: close\r\n\r\n", len(data))
-	whole := net.Buffers{[]byte(head), data} // other transfers use the same data
-	n, err := whole.WriteTo(conn)
+	first := min(len(data), maxHeader)
+	// Other transfers use the same data.
+	whole := net.Buffers{slices.Concat([]byte(head), data[:first]), data[first:]}
+	n, err := whole.WriteTo(&paced)
 	if err != nil {
 		return max(0, int(n)-len(head)), errCutOff
 	}

@@ -144,7 +144,7 @@ func (r *Report) answered(what string, err error) error {
 	case !errors.As(err, &status):
 		return err
 	case status.Code >= http.StatusInternalServerError:
-		r.problems("API server: ", []string{what + ": " + err.Error()})
+		r.problems("API server: ", []string{what + ": " + status.Error()})
 	default:
 		r.unseen(what, "", fmt.Errorf("HTTP %d", status.Code))
 	}

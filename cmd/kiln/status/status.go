@@ -39,13 +39,20 @@ type flags struct {
 	wait       bool
 	limit      time.Duration // of all questions without --wait
 	timeout    time.Duration
+	clock      clock
+}
+
+// clock is the time that --wait goes by.
+type clock struct {
+	now   func() time.Time
+	after func(time.Duration) <-chan time.Time
 }
 
 // Command returns the verb status.
-func Command() *cobra.Command { return command(apiserver.Limit) }
+func Command() *cobra.Command { return command(apiserver.Limit, clock{time.Now, time.After}) }
 
-func command(limit time.Duration) *cobra.Command {
-	f := flags{limit: limit}
+func command(limit time.Duration, c clock) *cobra.Command {
+	f := flags{limit: limit, clock: c}
 	cmd := &cobra.Command{
 		Use:         "status [STATE]",
 		Annotations: usage.Reads(),
@@ -126,7 +133,7 @@ func (f *flags) follow(
 	ctx context.Context, out io.Writer, c *apiserver.Client, wanted *change.Cluster,
 ) (*Report, error) {
 	var last *Report
-	accepted := time.Now() // when the credential was last not refused
+	accepted := f.clock.now() // when the credential was last not refused
 	for {
 		r, err := gather(ctx, c, wanted)
 		refused := apiserver.Refused(err)
@@ -138,16 +145,16 @@ func (f *flags) follow(
 				f.print(out, r)
 			}
 			last = r
-		case !f.wait || refused && time.Since(accepted) > young:
+		case !f.wait || refused && f.clock.now().Sub(accepted) > young:
 			return nil, err
 		case ctx.Err() == nil && last == nil:
 			message.Printf(f.states.Messages, "kiln: waiting: %v\n", err)
 			last = &Report{}
 		}
 		if !refused && (r == nil || !r.blind) {
-			accepted = time.Now()
+			accepted = f.clock.now()
 		}
-		if r != nil && r.blind && time.Since(accepted) > young {
+		if r != nil && r.blind && f.clock.now().Sub(accepted) > young {
 			return r, nil // its user lacks a right, and not for the moment
 		}
 		if last != nil && (last.Done || last.Stopped) || !f.wait {
@@ -163,7 +170,7 @@ func (f *flags) follow(
 				last = &Report{}
 			}
 			return last, nil
-		case <-time.After(pause):
+		case <-f.clock.after(pause):
 		}
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spf13/cobra"
 	"github.com/stretchr/testify/require"
 
 	"kiln/cmd/kiln/apiserver"
@@ -114,12 +115,21 @@ func run(t *testing.T, world api, args ...string) (string, error) {
 
 func runWithin(t *testing.T, limit time.Duration, world api, args ...string) (string, error) {
 	t.Helper()
+	return runCommand(t, status.CommandWithin(limit), func() api { return world }, args...)
+}
+
+// runCommand runs the verb, and asks for the world at each question.
+func runCommand(
+	t *testing.T, cmd *cobra.Command, now func() api, args ...string,
+) (string, error) {
+	t.Helper()
 	server := httptest.NewTLSServer(http.HandlerFunc(
 		func(w http.ResponseWriter, r *http.Request) {
 			if r.Method != http.MethodGet || r.Header.Get("Authorization") != "Bearer abc" {
 				w.WriteHeader(http.StatusUnauthorized)
 				return
 			}
+			world := now()
 			a, ok := world[r.URL.Path+"?"+r.URL.Query().Get("labelSelector")]
 			if !ok {
 				a, ok = world[r.URL.Path]
@@ -148,7 +158,6 @@ contexts: [{name: x, context: {cluster: c, user: u}}]
 current-context: x
 `, server.URL, ca)), 0o600))
 	var out, messages bytes.Buffer
-	cmd := status.CommandWithin(limit)
 	cmd.SetOut(&out)
 	cmd.SetErr(&messages)
 	cmd.SilenceErrors, cmd.SilenceUsage = true, true

@@ -1,7 +1,6 @@
 package field
 
 import (
-	"bytes"
 	"fmt"
 	"strconv"
 	"strings"
@@ -97,7 +96,7 @@ func pointer(s string) *string { return &s }
 
 // countDocuments returns how many documents a YAML stream has.
 func countDocuments(text []byte) int {
-	return 1 + bytes.Count(bytes.TrimPrefix(text, []byte("---\n")), []byte("\n---"))
+	return len(yamlbound.Split(text))
 }
 
 func structured(v any) bool {

@@ -1,5 +1,6 @@
-// Package audit finds what an audit policy of the API server hides, and what it gives away: each
-// request for Secrets and for tokens of service accounts must leave a line without a body.
+// Package audit finds what an audit policy of the API server hides, and what it gives away. Each
+// request for Secrets and for tokens of service accounts must leave a line without a body, and each
+// one that reads or enters a pod, or goes through the API server, must leave a line.
 package audit
 
 import (
@@ -53,15 +54,33 @@ var users = []user{
 	{"NAME", nil},
 }
 
-// requests are what they may ask, by resource.
-var requests = []struct {
+// request is a request for a resource. rule has the resources of a rule for it.
+type request struct {
 	resource string
 	verbs    []string
-}{
+	rule     string
+	secret   bool // its body
+}
+
+const (
+	secrets = "secrets, serviceaccounts/token"
+	pods    = "pods/attach, pods/exec, pods/log, pods/portforward, \"*/proxy\""
+)
+
+// requests are what they may ask. A websocket carries a command into a pod with a get.
+var requests = []request{
 	{"secrets", []string{
 		"get", "list", "watch", "create", "update", "patch", "delete", "deletecollection",
-	}},
-	{"serviceaccounts/token", []string{"create"}},
+	}, secrets, true},
+	{"serviceaccounts/token", []string{"create"}, secrets, true},
+	{"pods/attach", []string{"get", "create"}, pods, false},
+	{"pods/exec", []string{"get", "create"}, pods, false},
+	{"pods/log", []string{"get"}, pods, false},
+	{"pods/portforward", []string{"get", "create"}, pods, false},
+	{"pods/ephemeralcontainers", []string{"patch", "update"}, "pods/ephemeralcontainers", false},
+	{"pods/proxy", []string{"get", "create", "update", "patch", "delete"}, pods, false},
+	{"services/proxy", []string{"get", "create", "update", "patch", "delete"}, pods, false},
+	{"nodes/proxy", []string{"get", "create", "update", "patch", "delete"}, pods, false},
 }
 
 // Findings returns what is wrong with a document if it is an audit policy, once for each rule. A
@@ -77,7 +96,7 @@ func Findings(text []byte) (found []kinds.Finding) {
 		for _, verb := range r.verbs {
 			for _, u := range users {
 				for _, namespace := range []string{"", "default", "kube-system"} {
-					found = append(found, p.ask(u, verb, r.resource, namespace)...)
+					found = append(found, p.ask(u, verb, &r, namespace)...)
 				}
 			}
 		}
@@ -90,9 +109,9 @@ func Findings(text []byte) (found []kinds.Finding) {
 }
 
 // ask returns what is wrong with the line of a request.
-func (p *policy) ask(u user, verb, resource, namespace string) []kinds.Finding {
+func (p *policy) ask(u user, verb string, q *request, namespace string) []kinds.Finding {
 	level, at, omitted := "None", "rules", p.OmitStages
-	matches := func(r rule) bool { return r.matches(u, verb, resource, namespace) }
+	matches := func(r rule) bool { return r.matches(u, verb, q.resource, namespace) }
 	if i := slices.IndexFunc(p.Rules, matches); i >= 0 {
 		r := &p.Rules[i]
 		level, at = r.Level, fmt.Sprintf("rules[%d]", i)
@@ -102,14 +121,14 @@ func (p *policy) ask(u user, verb, resource, namespace string) []kinds.Finding {
 		level = "None"
 	}
 	message := ""
-	switch level {
-	case "None":
+	switch {
+	case level == "None":
 		message = fmt.Sprintf("%s of %s by %s leaves no line in the audit log; write a rule "+
-			"before it with level: Metadata, resources: [{group: \"\", resources: [secrets, "+
-			"serviceaccounts/token]}]", verb, resource, u.name)
-	case "Request", "RequestResponse":
+			"before it with level: Metadata, resources: [{group: \"\", resources: [%s]}]",
+			verb, q.resource, u.name, q.rule)
+	case q.secret && (level == "Request" || level == "RequestResponse"):
 		message = fmt.Sprintf("%s of %s writes what is secret into the audit log; "+
-			"write level: Metadata for %s", verb, resource, resource)
+			"write level: Metadata for %[2]s", verb, q.resource)
 	default:
 		return nil
 	}

@@ -19,6 +19,11 @@ func TestFindings(t *testing.T) {
 	const head = "apiVersion: audit.k8s.io/v1\nkind: Policy\n"
 	const before = "; write a rule before it with level: Metadata, resources: [{group: \"\", " +
 		"resources: [secrets, serviceaccounts/token]}]"
+	const beforePods = "; write a rule before it with level: Metadata, resources: [{group: \"\", " +
+		"resources: [pods/attach, pods/exec, pods/log, pods/portforward, \"*/proxy\"]}]"
+	const ephemeral = " of pods/ephemeralcontainers by system:node:NAME leaves no line in the " +
+		"audit log; write a rule before it with level: Metadata, resources: [{group: \"\", " +
+		"resources: [pods/ephemeralcontainers]}]"
 	for _, tt := range []struct {
 		name, text string
 		want       []string
@@ -67,10 +72,42 @@ func TestFindings(t *testing.T) {
 			"rules[0]: create of serviceaccounts/token by system:node:NAME leaves no line in the " +
 				"audit log" + before,
 		}},
+		{name: "logs of pods", text: strings.Replace(own, "- pods/log", "- pods/status", 1),
+			want: []string{
+				"rules[3]: get of pods/log by system:node:NAME leaves no line in the audit log" +
+					beforePods,
+				"rules[4]: get of pods/log by system:kube-controller-manager leaves no line in " +
+					"the audit log" + beforePods,
+			}},
+		{name: "websockets into pods",
+			text: strings.Replace(own, "- pods/exec", "- pods/status", 1),
+			want: []string{
+				"rules[3]: get of pods/exec by system:node:NAME leaves no line in the audit log" +
+					beforePods,
+				"rules[4]: get of pods/exec by system:kube-controller-manager leaves no line in " +
+					"the audit log" + beforePods,
+			}},
+		{name: "what goes through the API server",
+			text: strings.Replace(own, `"*/proxy"`, "pods/proxy", 1), want: []string{
+				"rules[3]: get of services/proxy by system:node:NAME leaves no line in the " +
+					"audit log" + beforePods,
+				"rules[4]: get of services/proxy by system:kube-controller-manager leaves no " +
+					"line in the audit log" + beforePods,
+			}},
+		{name: "a program that reads logs", text: first("{level: None, verbs: [get], " +
+			"users: ['system:serviceaccount:kube-system:logs'], " +
+			"resources: [{group: '', resources: [pods/log]}]}")},
+		{name: "containers for a search", text: first("{level: None, verbs: [patch], " +
+			"resources: [{group: '', resources: ['pods/*']}]}"), want: []string{
+			"rules[0]: patch" + ephemeral,
+		}},
+		{name: "bodies of commands", text: first("{level: Request, " +
+			"resources: [{group: '', resources: [pods/exec]}]}")},
 		{name: "stages", text: strings.Replace(own, "- RequestReceived",
 			"- RequestReceived\n- ResponseComplete", 1), want: []string{
 			"rules[0]: get of secrets by system:node:NAME leaves no line in the audit log" +
 				before,
+			"rules[6]: patch" + ephemeral,
 		}},
 		{name: "bodies", text: first("{level: RequestResponse, verbs: [create]}"), want: []string{
 			"rules[0]: create of secrets writes what is secret into the audit log; " +

@@ -1,0 +1,114 @@
+package yamlbound
+
+import (
+	"bytes"
+	"slices"
+)
+
+// breaks are what ends a line in YAML 1.1, which the parsers of Kubernetes read.
+var breaks = [][]byte{[]byte("\n"), []byte("\r"), []byte("\u0085"), []byte("\u2028"),
+	[]byte("\u2029")}
+
+// mark is the place of a line of --- or ... in a stream, and whether all readers divide there, and
+// take nothing else for a part of the mark.
+type mark struct {
+	at    int
+	ends  bool // it is ..., which begins no document
+	clear bool
+}
+
+// marks returns the marks of a stream as YAML has them: at the beginning of a line, with white
+// space or the end of the line behind them. Nothing but a document of its own can be there.
+func marks(stream []byte) (list []mark) {
+	isBegin := func(before []byte) bool {
+		return len(before) == 0 || string(before) == "\ufeff" ||
+			slices.ContainsFunc(breaks, func(b []byte) bool { return bytes.HasSuffix(before, b) })
+	}
+	isBlank := func(after []byte) bool {
+		return len(after) == 0 || after[0] == ' ' || after[0] == '\t' ||
+			slices.ContainsFunc(breaks, func(b []byte) bool { return bytes.HasPrefix(after, b) })
+	}
+	for i, c := range stream {
+		if (c == '-' || c == '.') && i+3 <= len(stream) && stream[i+1] == c &&
+			stream[i+2] == c && isBegin(stream[:i]) && isBlank(stream[i+3:]) {
+			list = append(list, mark{
+				at: i, ends: c == '.', clear: i == 0 || stream[i-1] == '\n',
+			})
+		}
+	}
+	return list
+}
+
+// behind returns what stands behind a mark, and reports whether that is more than a comment.
+func behind(text []byte) (line []byte, more bool) {
+	end := len(text)
+	for _, b := range breaks {
+		if i := bytes.Index(text[:end], b); i >= 0 {
+			end = i
+		}
+	}
+	value := bytes.Trim(text[:end], " \t")
+	return text[:end], len(value) > 0 && value[0] != '#'
+}
+
+// Split divides a stream into its documents as YAML does, and leaves out those without a
+// character. They keep their comments, save for one behind ---, and what stands behind --- in its
+// line is a part of the document.
+func Split(stream []byte) (documents [][]byte) {
+	add := func(doc []byte) {
+		if len(bytes.TrimSpace(doc)) > 0 {
+			documents = append(documents, doc)
+		}
+	}
+	list := marks(stream)
+	for i, m := range list {
+		if i == 0 {
+			add(stream[:m.at])
+		}
+		rest := stream[m.at+3:]
+		if i+1 < len(list) {
+			rest = stream[m.at+3 : list[i+1].at]
+		}
+		if line, more := behind(rest); more { // no document may begin with a tab, or with ---
+			rest = slices.Concat([]byte(" "), bytes.TrimLeft(rest, " \t"))
+		} else {
+			rest = bytes.TrimPrefix(rest[len(line):], []byte("\r"))
+			rest = bytes.TrimPrefix(rest, []byte("\n"))
+		}
+		add(rest)
+	}
+	if len(list) == 0 {
+		add(stream)
+	}
+	return documents
+}
+
+// divided returns the first place where readers divide a stream in different ways, or leave
+// something out: kustomize drops what stands behind --- in its line, and knows neither ... nor all
+// breaks of lines.
+func divided(stream []byte) *Excess {
+	list := marks(stream)
+	for i, m := range list {
+		at := bytes.Count(stream[:m.at], []byte("\n")) + 1
+		next, isNext := len(stream), false
+		if i+1 < len(list) {
+			next, isNext = list[i+1].at, list[i+1].clear && !list[i+1].ends
+		}
+		line, more := behind(stream[m.at+3:])
+		after := bytes.TrimPrefix(stream[m.at+3+len(line):], []byte("\r"))
+		switch {
+		case !m.clear || len(after) > 0 && after[0] != '\n':
+			return &Excess{at, 1, "a document begins behind a line that does not end with a " +
+				"newline; end lines with newlines, and write no byte order mark"}
+		case m.ends && !isNext && len(bytes.TrimSpace(stream[m.at+3:next])) > 0:
+			return &Excess{at, 1, "a document begins behind a line of ... without a line of ---; " +
+				"write --- in place of ..."}
+		case more:
+			return &Excess{at, 1, unclear}
+		}
+	}
+	return nil
+}
+
+const unclear = "a line of --- has more than a comment behind it; write that into the next " +
+	"line, or indent the line if it begins no document"
