@@ -50,12 +50,10 @@ func WithImages(object []byte, replace func(Image) string) ([]byte, error) {
 	return marshal(root), nil
 }
 
-// Images returns what the function Images returns for the object.
+// Images returns the images of the object's containers and volumes, as the function Images does.
 func (o Object) Images() (list []Image) {
 	var root any
-	if o.Decode(&root) != nil {
-		return nil // Read has parsed it
-	}
+	_ = o.Decode(&root) // Read has parsed it
 	walkImages(root, func(image Image) string {
 		list = append(list, image)
 		return image.Reference

@@ -97,8 +97,10 @@ func Read(stream []byte) ([]Object, error) {
 			return nil, fmt.Errorf("document %d: not an object", i+1)
 		}
 		// The spec of most kinds does not have the shape of a definition's; only the header must
-		// decode.
-		_ = json.Unmarshal(text, &h)
+		// decode. A name may be a number, which this library reads as a string.
+		if json.Unmarshal(text, &h) != nil {
+			_ = yaml.Unmarshal(text, &h)
+		}
 		switch {
 		case h.APIVersion == "" || h.Kind == "":
 			return nil, fmt.Errorf("document %d: apiVersion or kind is missing", i+1)

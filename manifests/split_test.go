@@ -28,3 +28,11 @@ func TestReadDivided(t *testing.T) {
 		require.True(t, objects[1].Secret, name)
 	}
 }
+
+// TestReadNumbers: a name may be written as a number, as for the API server's own client.
+func TestReadNumbers(t *testing.T) {
+	t.Parallel()
+	objects, err := manifests.Read([]byte("{apiVersion: v1, kind: ConfigMap, metadata: {name: 5}}"))
+	require.NoError(t, err)
+	require.Equal(t, "/api/v1/namespaces/default/configmaps/5", objects[0].Path)
+}

@@ -109,21 +109,22 @@ func (s *Stream) Apply(p *Patch) (is Effect, err error) {
 	}
 	s.merged += len(matched)
 	s.bytes += len(matched) * len(p.Text)
-	longest := 0
+	work, longest := 0, 0
 	engine.Lock() // guards what kustomize knows of kinds
 	for _, i := range matched {
-		work, list := p.workOf(s.entries[i])
-		s.work += work
+		one, list := p.workOf(s.entries[i])
+		work += one
 		longest = max(longest, list)
 	}
 	engine.Unlock()
+	s.work += work
+	alone := len(matched) == 1 && s.work == work // what one patch may do to one object is its own
 	switch {
-	case s.work > maxWork && len(matched) > 1:
+	case s.work > maxWork && !alone:
 		return Effect{}, &TooMuch{fmt.Sprintf("apply patch %s: the patches up to this one are "+
-			"more than kustomize can apply in a second: they change %d objects, each counted as "+
-			"often as it is changed, and the longest list here has %d elements; write one patch "+
-			"instead of several, a shorter list, or fewer objects in their targets",
-			p.Name, s.merged, longest)}
+			"more than kustomize can apply in a second (%d objects, counted for each patch; the "+
+			"longest list here has %d elements); write one patch instead of several, a shorter "+
+			"list, or fewer objects in their targets", p.Name, s.merged, longest)}
 	case s.bytes > MaxAdded && len(matched) > 1:
 		return Effect{}, &TooMuch{fmt.Sprintf("apply patch %s: the patches up to this one have "+
 			"%d bytes, counted for each object that they change; at most 1 MiB (%d) may be added "+
@@ -146,9 +147,12 @@ const maxWork = 1_500_000
 func (p *Patch) workOf(e entry) (work, longest int) {
 	there := extentOf(e.res.YNode())
 	p.once.Do(func() {
-		var root yamlv3.Node
-		_ = yamlv3.Unmarshal([]byte(p.merge), &root)
-		p.longest = extentOf(&root).longest
+		for _, doc := range yamlbound.Split([]byte(p.merge)) {
+			var root yamlv3.Node
+			if !p.list && yamlv3.Unmarshal(doc, &root) == nil {
+				p.longest = max(p.longest, extentOf(&root).longest)
+			}
+		}
 	})
 	work, longest = 200+there.work, there.longest+p.longest
 	if known := openapi.SchemaForResourceType(kyaml.TypeMeta{
@@ -188,11 +192,12 @@ func extentOf(n *yamlv3.Node) (e extent) {
 	return e
 }
 
-// TooMuch is an error of a patch that says of all patches that they change too much.
-type TooMuch struct{ message string }
+// TooMuch is why a patch is refused if it and those before it cost too much. The patches behind it
+// would be refused too.
+type TooMuch struct{ Message string }
 
 // Error returns the message.
-func (e *TooMuch) Error() string { return e.message }
+func (e *TooMuch) Error() string { return e.Message }
 
 // all returns the numbers of all objects.
 func (s *Stream) all() (numbers []int) {
@@ -227,7 +232,10 @@ func (s *Stream) operate(p *Patch, matched []int) (Effect, error) {
 	}
 	before, err := part.Bytes()
 	if err != nil {
-		return Effect{}, err
+		return Effect{}, fmt.Errorf("apply patch %s: %w", p.Name, err)
+	}
+	for n, i := range matched {
+		s.entries[i].text = part.entries[n].text
 	}
 	text, err := Apply(before, p)
 	if err != nil {
@@ -235,7 +243,7 @@ func (s *Stream) operate(p *Patch, matched []int) (Effect, error) {
 	}
 	after, err := Read(text)
 	if err != nil {
-		return Effect{}, err
+		return Effect{}, fmt.Errorf("apply patch %s: %w", p.Name, err)
 	}
 	if len(after.entries) < len(matched) && len(matched) < len(s.entries) {
 		return s.operate(p, s.all()) // kustomize leaves out an object, and does not say which
@@ -259,7 +267,7 @@ func (s *Stream) merge(p *Patch, matched []int) (Effect, error) {
 	next := slices.Clone(s.entries)
 	for _, i := range matched {
 		e := &next[i]
-		if err := p.checkList(e); err != nil {
+		if err := p.checkObject(e); err != nil {
 			return Effect{}, err
 		}
 		res := e.res.DeepCopy()
@@ -275,7 +283,7 @@ func (s *Stream) merge(p *Patch, matched []int) (Effect, error) {
 		if !is.Changed {
 			var err error
 			if is.Changed, err = differ(e, &after); err != nil {
-				return Effect{}, err
+				return Effect{}, fmt.Errorf("apply patch %s: %w", p.Name, err)
 			}
 		}
 		*e = after
@@ -286,8 +294,11 @@ func (s *Stream) merge(p *Patch, matched []int) (Effect, error) {
 
 // differ reports whether two objects are written in different ways.
 func differ(a, b *entry) (bool, error) {
-	if equal(a.res.YNode(), b.res.YNode()) {
+	switch compare(a.res.YNode(), b.res.YNode()) {
+	case same:
 		return false, nil
+	case different:
+		return true, nil
 	}
 	one, err := a.bytes()
 	if err != nil {
@@ -297,11 +308,33 @@ func differ(a, b *entry) (bool, error) {
 	return !bytes.Equal(one, other), err
 }
 
-// equal reports whether two nodes have the same values. Others may still be written as one and the
-// same: a number in a ConfigMap becomes a string.
-func equal(a, b *yamlv3.Node) bool {
-	return a.Kind == b.Kind && a.Value == b.Value && a.ShortTag() == b.ShortTag() &&
-		slices.EqualFunc(a.Content, b.Content, equal)
+// verdict is what the nodes of two values say of what kustomize writes.
+type verdict int
+
+const (
+	same verdict = iota
+	unclear
+	different
+)
+
+// compare compares two nodes. It is unclear whether other numbers are written in another way: 1.0
+// is written as 1, and a number in a ConfigMap as a string.
+func compare(a, b *yamlv3.Node) verdict {
+	if a.Kind != b.Kind || len(a.Content) != len(b.Content) {
+		return different
+	}
+	found := same
+	if a.Value != b.Value || a.ShortTag() != b.ShortTag() {
+		if found = unclear; a.ShortTag() == "!!str" && b.ShortTag() == "!!str" {
+			return different
+		}
+	}
+	for i := range a.Content {
+		if found = max(found, compare(a.Content[i], b.Content[i])); found == different {
+			break
+		}
+	}
+	return found
 }
 
 // isLocal reports whether an object says that it is for kustomize alone (IgnoreLocal).
@@ -350,8 +383,8 @@ func (p *Patch) mergeInto(res *resource.Resource) error {
 	return nil
 }
 
-// checkList fails if a list of the object has more maps than kustomize can compare in time.
-func (p *Patch) checkList(e *entry) error {
+// checkObject fails if the object has more than kustomize can merge into in time.
+func (p *Patch) checkObject(e *entry) error {
 	if excess := yamlbound.Resource.Node(e.res.YNode()); excess != nil {
 		return fmt.Errorf("apply patch %s to %s %s: %s", p.Name, e.is.Kind, e.is.Metadata.Name,
 			excess.Message)

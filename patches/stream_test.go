@@ -142,11 +142,15 @@ func TestStreamBounds(t *testing.T) {
 		want          string // "" is no error
 	}{
 		"many objects and patches": {lines(900, configMap), "data: {a: b}", 9,
-			"they change 6300 objects, each counted as often as it is changed, and the longest"},
+			"(6300 objects, counted for each patch; the longest list here has 0 elements)"},
 		"many objects, few patches": {lines(900, configMap), "data: {a: b}", 3, ""},
 		"a long list in many pods": {lines(5, pod), hosts, 1,
-			"the longest list here has 450 elements; write one patch instead of several"},
+			"the longest list here has 450 elements); write one patch instead of several"},
 		"a long list in two pods": {lines(2, pod), hosts, 1, ""},
+		"a long list often":       {lines(1, pod), hosts, 2, "(2 objects, counted for each patch"},
+		"a long list in one pod":  {lines(1, pod), hosts, 1, ""},
+		"operations": {lines(4, pod), lines(450, "- {op: add, path: /metadata/labels, "+
+			"value: {a: b%d}}\n"), 2, ""},
 		"long lists that are replaced": {
 			"apiVersion: example.com/v1\nkind: A\nmetadata: {name: a}\n---\n" +
 				"apiVersion: example.com/v1\nkind: A\nmetadata: {name: b}\n", hosts, 20, ""},
@@ -175,4 +179,24 @@ func TestStreamBounds(t *testing.T) {
 			require.ErrorContains(t, err, row.want)
 		})
 	}
+}
+
+// TestStreamDocuments: the lists of all documents of a patch count.
+func TestStreamDocuments(t *testing.T) {
+	t.Parallel()
+	var pods, text strings.Builder
+	for i := range 5 {
+		head := fmt.Sprintf("---\napiVersion: v1\nkind: Pod\nmetadata: {name: p%d}\n", i)
+		pods.WriteString(head)
+		text.WriteString(head + "spec:\n")
+		if i > 0 {
+			text.WriteString("  hostAliases:\n" + strings.Repeat("  - {ip: 10.0.0.1}\n", 450))
+		}
+	}
+	s, err := patches.Read([]byte(pods.String()))
+	require.NoError(t, err)
+	p, err := patches.New("p", text.String(), nil)
+	require.NoError(t, err)
+	_, err = s.Apply(p)
+	require.ErrorContains(t, err, "the longest list here has 450 elements")
 }

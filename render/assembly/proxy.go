@@ -1,8 +1,6 @@
 package assembly
 
 import (
-	"bytes"
-
 	"kiln/manifests"
 	"kiln/patches"
 	"kiln/render/config"
@@ -22,17 +20,28 @@ func (r *Cluster) patchProxy(stream []byte, watch Watch) ([]byte, error) {
 			return nil, err
 		}
 		before := manifests.Proxy(objects)
-		if before == nil || !u.Matches(before) {
+		if before == nil {
 			continue
 		}
-		after, err := patches.Apply(before, u.Patch)
+		proxy, err := patches.Read(before)
+		if err != nil {
+			return nil, err
+		}
+		effect, err := proxy.Apply(u.Patch)
+		if err == nil && !effect.Matched {
+			continue
+		}
+		var after []byte
+		if err == nil {
+			after, err = proxy.Bytes()
+		}
 		if err != nil {
 			return nil, config.Problems{r.patches.Problem(u, err)}
 		}
 		if stream, err = manifests.WithProxy(objects, after); err != nil {
 			return nil, err
 		}
-		r.patches.Record(u, !bytes.Equal(before, after))
+		r.patches.Record(u, effect.Changed)
 		watch.Report(plan.Origin{Field: u.Path}, stream)
 	}
 	return stream, nil

@@ -46,8 +46,11 @@ func List(c *assembly.Cluster) ([]Image, error) {
 	}
 	err := eachStaticPod(c, func(m *plan.Machine, name string, pod []byte) error {
 		images, err := manifests.Images(pod)
+		if err != nil {
+			return fmt.Errorf("static pod %s: %w", name, err)
+		}
 		l.collect("static pod "+name, images, true, m.Settings.Arch)
-		return err
+		return nil
 	})
 	if err != nil {
 		return nil, err

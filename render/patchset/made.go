@@ -44,7 +44,7 @@ func (s *Set) find(k key) ([]byte, bool) {
 func (s *Set) keep(k key, out []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.made.bytes+len(out) > maxMade {
+	if _, ok := s.made.streams[k]; ok || s.made.bytes+len(out) > maxMade {
 		return
 	}
 	if s.made.streams == nil {

@@ -76,8 +76,8 @@ func Read(c *config.Cluster) (s *Set, problems config.Problems) {
 	return s, problems
 }
 
-// What the patches of one list may have. Each patch is a run of kustomize for each machine, and a
-// file that several patches name counts for each. Lists of a cluster have some ten patches.
+// What the patches of one list may have. Each patch is merged into the objects of each machine, and
+// a file that several patches name counts for each. Lists of a cluster have some ten patches.
 const (
 	maxPatches = 100
 	maxBytes   = 1 << 20
@@ -186,7 +186,7 @@ func (s *Set) Apply(src manifests.Source, user []*Patch, watch Watch) ([]byte, e
 		}
 		watch.Report(from[n], out)
 	}
-	if len(src.Patches) > 0 && len(user) == 0 {
+	if len(src.Patches) > 0 && len(user) == 0 { // kustomize has written it
 		s.keep(key, out)
 		return out, nil
 	}
@@ -197,8 +197,8 @@ func (s *Set) Apply(src manifests.Source, user []*Patch, watch Watch) ([]byte, e
 	return out, err
 }
 
-// small is how long a patch is that can add little, however it is written. A longer one may become
-// many times as long in lines of their own.
+// small is how long a patch is that is not looked at alone: it adds at most some 100 kB. What a
+// longer one adds is counted at once.
 const small = 10_000
 
 // applyUser returns a stream after the user's patches, as kustomize writes it.
@@ -208,18 +208,17 @@ func (s *Set) applyUser(base []byte, user []*Patch, watch Watch) ([]byte, error)
 		return nil, err
 	}
 	var problems config.Problems
-	out := base
+	var last *Patch // that matched
 	for _, u := range user {
 		effect, err := stream.Apply(u.Patch)
 		if err == nil && !effect.Matched {
 			continue
 		}
 		if err == nil && (watch != nil || len(u.Text) > small) {
-			out, err = stream.Bytes()
-		}
-		if err == nil && len(out)-len(base) > patches.MaxAdded {
-			err = fmt.Errorf("the patches up to this one add %d bytes; at most 1 MiB (%d), "+
-				"because no file of a machine may be larger", len(out)-len(base), patches.MaxAdded)
+			var out []byte
+			if out, err = grown(stream, base); err == nil {
+				watch.Report(plan.Origin{Field: u.Path}, out)
+			}
 		}
 		if err != nil {
 			problems = append(problems, s.Problem(u, err))
@@ -229,12 +228,27 @@ func (s *Set) applyUser(base []byte, user []*Patch, watch Watch) ([]byte, error)
 			continue
 		}
 		s.Record(u, effect.Changed)
-		watch.Report(plan.Origin{Field: u.Path}, out)
+		last = u
 	}
 	if len(problems) > 0 {
 		return nil, problems
 	}
-	return stream.Bytes()
+	out, err := grown(stream, base)
+	if err != nil && last != nil {
+		return nil, config.Problems{s.Problem(last, err)}
+	}
+	return out, err
+}
+
+// grown returns the text of a stream. It fails if the patches have added too much to its base.
+func grown(stream *patches.Stream, base []byte) ([]byte, error) {
+	out, err := stream.Bytes()
+	if n := len(out) - len(base); err == nil && n > patches.MaxAdded {
+		return nil, &patches.TooMuch{Message: fmt.Sprintf("the patches up to this one add %d "+
+			"bytes; at most 1 MiB (%d), because no file of a machine may be larger",
+			n, patches.MaxAdded)}
+	}
+	return out, err
 }
 
 // Problem returns why a patch cannot be applied, at the line of the patch.

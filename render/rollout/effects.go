@@ -18,8 +18,8 @@ type rule struct {
 	path  string         // of the file, or of the entry if kind is set; empty for all
 	field *regexp.Regexp // the field's name; nil for all
 	line  *regexp.Regexp // the added or removed line; nil for all
-	// kept finds lists of servers, divided by commas, in both contents of the file. The rule holds
-	// only if one of the servers stays.
+	// kept finds lists of servers, with commas between them, in both contents of the file. The rule
+	// holds only if one of the servers stays.
 	kept *regexp.Regexp
 	gone bool // reports whether it is only for a field that the newer state lacks
 	then layout.Effect

@@ -9,12 +9,11 @@ import (
 var breaks = [][]byte{[]byte("\n"), []byte("\r"), []byte("\u0085"), []byte("\u2028"),
 	[]byte("\u2029")}
 
-// mark is the place of a line of --- or ... in a stream, and whether all readers divide there, and
-// take nothing else for a part of the mark.
+// mark is the place of a line of --- or ... in a stream.
 type mark struct {
 	at    int
 	ends  bool // it is ..., which begins no document
-	clear bool
+	clear bool // it is at the beginning or behind a newline, so that every reader sees it
 }
 
 // marks returns the marks of a stream as YAML has them: at the beginning of a line, with white
@@ -51,8 +50,7 @@ func behind(text []byte) (line []byte, more bool) {
 	return text[:end], len(value) > 0 && value[0] != '#'
 }
 
-// Split divides a stream into its documents as YAML does, and leaves out those without a
-// character. They keep their comments, save for one behind ---, and what stands behind --- in its
+// Split divides a stream into its documents as YAML does, and leaves out the empty ones. They keep their comments, save for one behind ---, and what stands behind --- in its
 // line is a part of the document.
 func Split(stream []byte) (documents [][]byte) {
 	add := func(doc []byte) {
@@ -89,25 +87,38 @@ func Split(stream []byte) (documents [][]byte) {
 func divided(stream []byte) *Excess {
 	list := marks(stream)
 	for i, m := range list {
-		at := bytes.Count(stream[:m.at], []byte("\n")) + 1
-		next, isNext := len(stream), false
+		next := len(stream)
 		if i+1 < len(list) {
-			next, isNext = list[i+1].at, list[i+1].clear && !list[i+1].ends
+			next = list[i+1].at
 		}
 		line, more := behind(stream[m.at+3:])
 		after := bytes.TrimPrefix(stream[m.at+3+len(line):], []byte("\r"))
+		why := ""
 		switch {
 		case !m.clear || len(after) > 0 && after[0] != '\n':
-			return &Excess{at, 1, "a document begins behind a line that does not end with a " +
-				"newline; end lines with newlines, and write no byte order mark"}
-		case m.ends && !isNext && len(bytes.TrimSpace(stream[m.at+3:next])) > 0:
-			return &Excess{at, 1, "a document begins behind a line of ... without a line of ---; " +
-				"write --- in place of ..."}
-		case more:
-			return &Excess{at, 1, unclear}
+			why = "a document begins behind a line that does not end with a newline; end lines " +
+				"with newlines, and write no byte order mark"
+		case more && !m.ends:
+			why = unclear
+		case m.ends && hasContent(stream[m.at+3:next]):
+			why = "a document begins behind a line of ... without a line of ---; write --- in " +
+				"place of ..."
+		}
+		if why != "" {
+			return &Excess{bytes.Count(stream[:m.at], []byte("\n")) + 1, 1, why}
 		}
 	}
 	return nil
+}
+
+// hasContent reports whether a text has more than comments.
+func hasContent(text []byte) bool {
+	for line := range bytes.Lines(text) {
+		if line = bytes.TrimSpace(line); len(line) > 0 && line[0] != '#' {
+			return true
+		}
+	}
+	return false
 }
 
 const unclear = "a line of --- has more than a comment behind it; write that into the next " +

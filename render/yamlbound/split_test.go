@@ -132,3 +132,29 @@ func TestDividedAlike(t *testing.T) {
 	require.Greater(t, read, 1000)
 	require.Greater(t, passed, 250)
 }
+
+// TestUnclearEnd: a document behind a line of ... is refused, whatever follows, and nothing else is.
+func TestUnclearEnd(t *testing.T) {
+	t.Parallel()
+	for name, row := range map[string]struct {
+		stream string
+		line   int // of the excess; 0 is none
+	}{
+		"at the end":             {"a: 1\n...\nb: 2\n", 2},
+		"before another":         {"a: 1\n...\nb: 2\n---\nc: 3\n", 2},
+		"behind a comment":       {"a: 1\n...\n# x\nb: 2\n---\nc: 3\n", 2},
+		"behind another":         {"a: 1\n---\nb: 2\n...\nc: 3\n", 4},
+		"a comment alone":        {"a: 1\n...\n# x\n\n---\nb: 2\n", 0},
+		"nothing":                {"a: 1\n...\n", 0},
+		"many, and nothing else": {"a: 1\n" + strings.Repeat("...\n", 200_000), 0},
+	} {
+		e := yamlbound.Resource.Find([]byte(row.stream))
+		if row.line == 0 {
+			require.Nil(t, e, name)
+			continue
+		}
+		require.NotNil(t, e, name)
+		require.Equal(t, row.line, e.Line, name)
+		require.Contains(t, e.Message, "a document begins behind a line of ...", name)
+	}
+}

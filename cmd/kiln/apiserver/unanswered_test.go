@@ -138,8 +138,8 @@ func TestUnanswered(t *testing.T) {
 		"no TLS": {server: strings.Replace(plain.URL, "http:", "https:", 1),
 			want: "URL speaks no TLS; is it the port of the API server?"},
 		"ends the connection": {server: listen(t, func(c net.Conn) { _ = c.Close() }),
-			want: "URL ended the connection without an answer; is an API server up behind it, " +
-				"and is this the right kubeconfig?"},
+			want: "URL ended the connection before its answer was whole; is an API server up " +
+				"behind it, and is this the right kubeconfig?"},
 		"a proxy": {server: closed, proxy: "http://" + refusing, want: "the proxy on the way to " +
 			"URL does not answer; HTTPS_PROXY or proxy-url in the kubeconfig names it " +
 			"(dial tcp " + refusing + ": connect: connection refused)"},

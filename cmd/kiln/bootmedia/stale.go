@@ -25,9 +25,12 @@ func Stale(dir string, documents []render.Entry) (warnings []string) {
 		files, _ := os.ReadDir(filepath.Join(dir, below)) // there may be none
 		for _, file := range files {
 			machine, is := strings.CutSuffix(filepath.Join(below, file.Name()), ".iso")
+			if !is {
+				continue
+			}
 			path := filepath.Join(dir, machine) + ".iso"
 			image, err := folder.Read(path, maxImage)
-			if !is || err != nil || checkImage(path) != nil {
+			if err != nil || checkImage(path) != nil {
 				continue // it is no image of kiln's
 			}
 			switch e, there := of[machine]; {

@@ -120,7 +120,7 @@ func (e lateError) Error() string {
 		"later, or name a mirror", e.what, e.limit)
 }
 
-const noAnswer = "the server gave no answer"
+const noAnswer = "no whole answer came"
 
 // within returns a context that ends after the time for all requests of one image or list.
 func (c *client) within(ctx context.Context) (context.Context, context.CancelFunc) {

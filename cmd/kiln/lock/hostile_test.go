@@ -69,7 +69,7 @@ func TestSilentToken(t *testing.T) {
 	_, _, err := l.Images(ctx, []images.Image{image(host+"/a:1", true, "amd64")}, nil)
 	require.NoError(t, ctx.Err())
 	require.ErrorContains(t, err, "image "+host+"/a:1: ")
-	require.ErrorContains(t, err, "the server gave no answer within 200ms")
+	require.ErrorContains(t, err, "no whole answer came within 200ms")
 }
 
 // TestForgedLines: what a registry says stays in the line that names it.
@@ -179,9 +179,9 @@ func TestOneDeadline(t *testing.T) {
 			require.Less(t, time.Since(start), time.Second)
 			require.ErrorContains(t, err, "image "+host+"/a:1: "+server.URL+"/v2/a/")
 			if strings.HasPrefix(row.name, "leads to a ") {
-				require.ErrorContains(t, err, ": leads to localhost"+port(host)+": the server gave")
+				require.ErrorContains(t, err, ": leads to localhost"+port(host)+": no whole answer")
 			}
-			require.ErrorContains(t, err, ": the server gave no answer within 200ms, "+
+			require.ErrorContains(t, err, ": no whole answer came within 200ms, "+
 				"redirections, logins and attempts counted")
 		})
 	}
@@ -197,11 +197,11 @@ func TestFileDeadline(t *testing.T) {
 		want   string
 	}{
 		{"silent", func(_ http.ResponseWriter, q *http.Request) { <-q.Context().Done() },
-			"the server gave no answer within 200ms"},
+			"no whole answer came within 200ms"},
 		{"slow failures", func(w http.ResponseWriter, _ *http.Request) {
 			time.Sleep(120 * time.Millisecond)
 			w.WriteHeader(http.StatusServiceUnavailable)
-		}, "the server gave no answer within 200ms"},
+		}, "no whole answer came within 200ms"},
 		{"drips", func(w http.ResponseWriter, q *http.Request) {
 			for q.Context().Err() == nil {
 				_, _ = w.Write(make([]byte, 100))

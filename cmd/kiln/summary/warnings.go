@@ -38,8 +38,8 @@ func Sizes(result *render.Result) []string {
 		if e.Advice == "" {
 			return ""
 		}
-		return fmt.Sprintf("its document has %d of the %d bytes that %s accepts, compressed; "+
-			"before it grows: %s", e.Bytes, e.Limit, e.Platform, e.Advice)
+		return fmt.Sprintf("its document is compressed, and has %d of the %d bytes that %s "+
+			"accepts; to make room: %s", e.Bytes, e.Limit, e.Platform, e.Advice)
 	})
 }
 

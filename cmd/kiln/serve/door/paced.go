@@ -32,6 +32,6 @@ func (p *Paced) Write(b []byte) (n int, err error) {
 }
 
 // Share returns how many transfers of a pool's document one address has at a time, if so many
-// machines may have it: an eighth, but four, and the half at most. All machines may be behind one
-// NAT; the others wait for their turn.
+// machines may have it: an eighth, at least four, and never more than half. All machines may be
+// behind one NAT; the others wait for their turn.
 func Share(limit int) int { return max(1, min(max(4, limit/8), limit/2)) }
