@@ -109,9 +109,9 @@ func Read(stream []byte) ([]Object, error) {
 				"write its items as documents of their own", i+1, h.Kind)
 		case h.Metadata.Name == "":
 			return nil, fmt.Errorf("document %d: %s has no metadata.name", i+1, h.Kind)
-		case len(doc) > maxObject:
-			return nil, fmt.Errorf("document %d: %s %s has %d bytes; etcd takes no object above %d",
-				i+1, h.Kind, h.Metadata.Name, len(doc), maxObject)
+		case len(text) > maxObject:
+			return nil, fmt.Errorf("document %d: %s %s has %d bytes as JSON; etcd takes no object "+
+				"above %d", i+1, h.Kind, h.Metadata.Name, len(text), maxObject)
 		}
 		if problem := h.problem(); problem != "" {
 			wrong = append(wrong, fmt.Errorf("document %d: %s %q: %s", i+1, h.Kind, h.Metadata.Name,

@@ -4,6 +4,8 @@
 package patches
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -86,6 +88,9 @@ func New(name, text string, target *Target) (*Patch, error) {
 			}
 			mistake, _, _ = strings.Cut(strings.TrimSpace(mistake), "\n")
 			return nil, fmt.Errorf("%s: %s", name, mistake)
+		}
+		if text, err := json.Marshal(whole); err != nil || bytes.Contains(text, []byte(internals)) {
+			return nil, fmt.Errorf("%s: %s", name, internalsMessage)
 		}
 		switch whole.(type) {
 		case nil:

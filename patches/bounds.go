@@ -56,6 +56,12 @@ func (p place) noteSize(k *types.Kustomization) {
 	is.patches = len(patches) + len(k.PatchesStrategicMerge)
 	//lint:ignore SA1019 as above
 	is.passes = len(k.Labels) + len(k.Images) + len(k.ImageTags) + len(k.Replicas) + len(k.Vars)
+	for _, label := range k.Labels {
+		is.passes += len(label.FieldSpecs)
+	}
+	for _, name := range k.Configurations { // of such fields
+		is.passes += bytes.Count(p.files[p.inside(name)], []byte("path"))
+	}
 	//lint:ignore SA1019 as above
 	for _, set := range []bool{k.NamePrefix != "", k.NameSuffix != "", k.Namespace != "",
 		len(k.CommonLabels) > 0, len(k.CommonAnnotations) > 0,

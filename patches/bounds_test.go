@@ -135,6 +135,8 @@ func TestBuildWork(t *testing.T) {
 		"many narrow patches": {990, "patches:\n" + lines(30, narrow), 0, true},
 		"some patches":        {150, "patches:\n" + lines(20, broad), 0, false},
 		"labels":              {990, "labels:\n" + lines(400, "- pairs: {a%d: b}\n"), 0, true},
+		"fields of a label": {990, "labels:\n- pairs: {a: b}\n  fields:\n" +
+			lines(400, "  - {path: a/b%d, create: true}\n"), 0, true},
 		"images": {990, "images:\n" + lines(400, "- {name: a%d, newTag: '1'}\n"), 0,
 			true},
 		"one of each": {900, "namePrefix: a-\nnamespace: b\nlabels: [{pairs: {a: b}}]\n", 0,

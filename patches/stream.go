@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"slices"
+	"strings"
 
 	yamlv3 "go.yaml.in/yaml/v3"
 	"sigs.k8s.io/kustomize/api/konfig"
@@ -46,6 +47,9 @@ func Read(stream []byte) (*Stream, error) {
 	err := locked(func() error {
 		resources, err := factory.SliceFromBytes(stream)
 		for _, res := range resources {
+			if err == nil && hasInternals(res) {
+				err = fmt.Errorf("%s %s: %s", res.GetKind(), res.GetName(), internalsMessage)
+			}
 			if !isLocal(res) {
 				s.entries = append(s.entries, entry{res: res, is: objectOf(res)})
 			}
@@ -118,9 +122,12 @@ func (s *Stream) Apply(p *Patch) (is Effect, err error) {
 	}
 	engine.Unlock()
 	s.work += work
-	alone := len(matched) == 1 && s.work == work // what one patch may do to one object is its own
+	limit := maxWork
+	if len(matched) == 1 && s.work == work {
+		limit *= 3 // the only patch of one large object
+	}
 	switch {
-	case s.work > maxWork && !alone:
+	case s.work > limit:
 		return Effect{}, &TooMuch{fmt.Sprintf("apply patch %s: the patches up to this one are "+
 			"more than kustomize can apply in a second (%d objects, counted for each patch; the "+
 			"longest list here has %d elements); write one patch instead of several, a shorter "+
@@ -245,6 +252,10 @@ func (s *Stream) operate(p *Patch, matched []int) (Effect, error) {
 	if err != nil {
 		return Effect{}, fmt.Errorf("apply patch %s: %w", p.Name, err)
 	}
+	if len(after.entries) != len(yamlbound.Split(text)) {
+		return Effect{}, fmt.Errorf("apply patch %s: an operation makes a list of an object; lists "+
+			"cannot be applied", p.Name)
+	}
 	if len(after.entries) < len(matched) && len(matched) < len(s.entries) {
 		return s.operate(p, s.all()) // kustomize leaves out an object, and does not say which
 	}
@@ -337,6 +348,22 @@ func compare(a, b *yamlv3.Node) verdict {
 	return found
 }
 
+// internals begin the annotations by which kustomize talks to itself. One of them renames a Secret
+// by the hash of its values.
+const internals = "internal.config.kubernetes.io"
+
+const internalsMessage = "annotations of " + internals + " are kustomize's own; remove them"
+
+// hasInternals reports whether an object has annotations of kustomize's own.
+func hasInternals(res *resource.Resource) bool {
+	for key := range res.GetAnnotations() {
+		if strings.HasPrefix(key, internals) {
+			return true
+		}
+	}
+	return false
+}
+
 // isLocal reports whether an object says that it is for kustomize alone (IgnoreLocal).
 func isLocal(res *resource.Resource) bool {
 	value, ok := res.GetAnnotations()[konfig.IgnoredByKustomizeAnnotation]
@@ -372,12 +399,20 @@ func (p *Patch) mergeInto(res *resource.Resource) error {
 		}
 		return alone.ApplySmPatch(resource.MakeIdSet(alone.Resources()), p.parsed[0])
 	}
+	id := res.CurId()
 	for _, one := range p.parsed {
-		if one.OrgId().Equals(res.CurId()) {
-			if err := res.ApplySmPatch(one.DeepCopy()); err != nil {
-				return err
-			}
+		if !one.OrgId().Equals(id) {
+			continue
 		}
+		if res.IsNilOrEmpty() { // a document before has deleted it
+			return fmt.Errorf("no resource matches strategic merge patch %q", id)
+		}
+		if err := res.ApplySmPatch(one.DeepCopy()); err != nil {
+			return err
+		}
+	}
+	if res.IsNilOrEmpty() {
+		return nil
 	}
 	res.RemoveBuildAnnotations()
 	return nil

@@ -149,6 +149,11 @@ func TestStreamBounds(t *testing.T) {
 		"a long list in two pods": {lines(2, pod), hosts, 1, ""},
 		"a long list often":       {lines(1, pod), hosts, 2, "(2 objects, counted for each patch"},
 		"a long list in one pod":  {lines(1, pod), hosts, 1, ""},
+		"a list of its own": {"apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec:\n" +
+			"  hostAliases:\n" + strings.Repeat("  - {ip: 10.0.0.1}\n", 1000) +
+			"  containers:\n  - name: a\n    env:\n" + lines(1000, "    - {name: A%d}\n") +
+			"  - name: b\n    env:\n" + lines(1000, "    - {name: A%d}\n"),
+			"metadata: {labels: {a: b}}", 1, "the longest list here has 1000 elements"},
 		"operations": {lines(4, pod), lines(450, "- {op: add, path: /metadata/labels, "+
 			"value: {a: b%d}}\n"), 2, ""},
 		"long lists that are replaced": {
@@ -199,4 +204,54 @@ func TestStreamDocuments(t *testing.T) {
 	require.NoError(t, err)
 	_, err = s.Apply(p)
 	require.ErrorContains(t, err, "the longest list here has 450 elements")
+}
+
+// TestInternals: annotations by which kustomize talks to itself are refused. One of them renames a
+// Secret by the hash of its values, which a review would show.
+func TestInternals(t *testing.T) {
+	t.Parallel()
+	const annotation = "internal.config.kubernetes.io/needsHashSuffix"
+	target := &patches.Target{Kind: "Secret"}
+	for name, text := range map[string]string{
+		"a merge":      "metadata: {annotations: {" + annotation + ": enabled}}",
+		"an escape":    `{"metadata": {"annotations": {"\x69nternal.config.kubernetes.io/a": b}}}`,
+		"a value":      "- {op: add, path: /metadata/annotations, value: {" + annotation + ": a}}",
+		"a path": "- {op: add, path: /metadata/annotations/internal.config.kubernetes.io~1a, " +
+			"value: b}",
+		"its own file": "a: 1\nmetadata: {annotations: {" + annotation + ": enabled}}",
+	} {
+		_, err := patches.New("p", text, target)
+		require.EqualError(t, err, "p: annotations of internal.config.kubernetes.io are "+
+			"kustomize's own; remove them", name)
+	}
+	_, err := patches.Read([]byte("apiVersion: v1\nkind: Secret\nmetadata: {name: a, annotations: {" +
+		annotation + ": enabled}}\n"))
+	require.ErrorContains(t, err, "Secret a: annotations of internal.config.kubernetes.io")
+}
+
+// TestLostObjects: no patch makes an object disappear that it does not delete.
+func TestLostObjects(t *testing.T) {
+	t.Parallel()
+	base := []byte("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n---\n" +
+		"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: b}\n")
+	const head = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n"
+	for _, row := range []struct {
+		text   string
+		target *patches.Target
+		want   string
+	}{
+		{head + "$patch: delete\n---\n" + head + "data: {x: y}\n", nil, "there is no such object"},
+		{"- {op: replace, path: /kind, value: ConfigMapList}\n- {op: add, path: /items, value: []}",
+			&patches.Target{Name: "a"}, "an operation makes a list of an object"},
+	} {
+		s, err := patches.Read(base)
+		require.NoError(t, err)
+		p, err := patches.New("p", row.text, row.target)
+		require.NoError(t, err)
+		_, err = s.Apply(p)
+		require.ErrorContains(t, err, row.want)
+		text, err := s.Bytes()
+		require.NoError(t, err)
+		require.Contains(t, string(text), "name: a")
+	}
 }

@@ -2,7 +2,11 @@ package yamlbound
 
 import (
 	"bytes"
+	"errors"
+	"io"
 	"slices"
+
+	"go.yaml.in/yaml/v3"
 )
 
 // breaks are what ends a line in YAML 1.1, which the parsers of Kubernetes read.
@@ -50,8 +54,9 @@ func behind(text []byte) (line []byte, more bool) {
 	return text[:end], len(value) > 0 && value[0] != '#'
 }
 
-// Split divides a stream into its documents as YAML does, and leaves out the empty ones. They keep their comments, save for one behind ---, and what stands behind --- in its
-// line is a part of the document.
+// Split divides a stream into its documents as YAML does, and leaves out the empty ones. They
+// keep their comments, save for one behind ---, and what stands behind --- in its line is a part
+// of the document.
 func Split(stream []byte) (documents [][]byte) {
 	add := func(doc []byte) {
 		if len(bytes.TrimSpace(doc)) > 0 {
@@ -85,6 +90,9 @@ func Split(stream []byte) (documents [][]byte) {
 // something out: kustomize drops what stands behind --- in its line, and knows neither ... nor all
 // breaks of lines.
 func divided(stream []byte) *Excess {
+	if bytes.IndexByte(stream, 0) >= 0 {
+		return &Excess{1, 1, "the file is not UTF-8; write it as UTF-8, without zeros"}
+	}
 	list := marks(stream)
 	for i, m := range list {
 		next := len(stream)
@@ -106,6 +114,33 @@ func divided(stream []byte) *Excess {
 		}
 		if why != "" {
 			return &Excess{bytes.Count(stream[:m.at], []byte("\n")) + 1, 1, why}
+		}
+	}
+	return second(stream)
+}
+
+// second returns the first document in brackets behind which another value stands. Parsers read the
+// first alone.
+func second(stream []byte) *Excess {
+	for _, doc := range Split(stream) {
+		text := bytes.TrimSpace(doc)
+		for len(text) > 0 && text[0] == '#' {
+			_, text, _ = bytes.Cut(text, []byte("\n"))
+			text = bytes.TrimSpace(text)
+		}
+		if len(text) == 0 || !bytes.ContainsAny(text[:1], "{[!&\"'") {
+			continue // a parser reads it to its end
+		}
+		decoder := yaml.NewDecoder(bytes.NewReader(doc))
+		var value yaml.Node
+		if decoder.Decode(&value) != nil {
+			continue // it is not YAML, or empty
+		}
+		err := decoder.Decode(&value)
+		if err == nil || !errors.Is(err, io.EOF) {
+			at := bytes.Count(stream[:max(0, bytes.Index(stream, doc))], []byte("\n")) + 1
+			return &Excess{at, 1, "the document that begins here is two, without a line of --- " +
+				"between them; write --- there"}
 		}
 	}
 	return nil

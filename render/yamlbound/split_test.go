@@ -133,7 +133,7 @@ func TestDividedAlike(t *testing.T) {
 	require.Greater(t, passed, 250)
 }
 
-// TestUnclearEnd: a document behind a line of ... is refused, whatever follows, and nothing else is.
+// TestUnclearEnd: a document behind a line of ... is refused, whatever follows.
 func TestUnclearEnd(t *testing.T) {
 	t.Parallel()
 	for name, row := range map[string]struct {
@@ -157,4 +157,35 @@ func TestUnclearEnd(t *testing.T) {
 		require.Equal(t, row.line, e.Line, name)
 		require.Contains(t, e.Message, "a document begins behind a line of ...", name)
 	}
+}
+
+// TestSecondValue: what a parser would not read is refused: a value behind another one, and text
+// that is not UTF-8.
+func TestSecondValue(t *testing.T) {
+	t.Parallel()
+	for name, row := range map[string]struct {
+		stream, want string
+	}{
+		"JSON behind JSON":      {"{a: 1}\n{b: 2}\n", "the document that begins here is two"},
+		"in one line":           {"{a: 1} {b: 2}\n", "the document that begins here is two"},
+		"behind a comment":      {"# x\n\n# y\n{a: 1}\n{b: 2}\n", "the document that begins here"},
+		"in another document":   {"a: 1\n---\n{a: 1}\n{b: 2}\n", "the document that begins here"},
+		"behind a tag":          {"!!map {a: 1}\n{b: 2}\n", "the document that begins here is two"},
+		"UTF-16":                {"\xff\xfea\x00:\x00 \x001\x00\n\x00", "the file is not UTF-8"},
+		"one value":             {"{a: 1}\n", ""},
+		"one value, a comment":  {"# x\n{a: 1} # y\n# z\n", ""},
+		"a key in quotes":       {"\"a\": 1\nb: 2\n", ""},
+		"two, with a separator": {"{a: 1}\n---\n{b: 2}\n", ""},
+		"comments alone":        {"# x\n---\n# y\n", ""},
+	} {
+		e := yamlbound.Addon.Find([]byte(row.stream))
+		if row.want == "" {
+			require.Nil(t, e, name)
+			continue
+		}
+		require.NotNil(t, e, name)
+		require.Contains(t, e.Message, row.want, name)
+	}
+	e := yamlbound.Addon.Find([]byte("a: 1\n---\n{a: 1}\n{b: 2}\n"))
+	require.Equal(t, 3, e.Line)
 }
