@@ -213,9 +213,9 @@ func TestInternals(t *testing.T) {
 	const annotation = "internal.config.kubernetes.io/needsHashSuffix"
 	target := &patches.Target{Kind: "Secret"}
 	for name, text := range map[string]string{
-		"a merge":      "metadata: {annotations: {" + annotation + ": enabled}}",
-		"an escape":    `{"metadata": {"annotations": {"\x69nternal.config.kubernetes.io/a": b}}}`,
-		"a value":      "- {op: add, path: /metadata/annotations, value: {" + annotation + ": a}}",
+		"a merge":   "metadata: {annotations: {" + annotation + ": enabled}}",
+		"an escape": `{"metadata": {"annotations": {"\x69nternal.config.kubernetes.io/a": b}}}`,
+		"a value":   "- {op: add, path: /metadata/annotations, value: {" + annotation + ": a}}",
 		"a path": "- {op: add, path: /metadata/annotations/internal.config.kubernetes.io~1a, " +
 			"value: b}",
 		"its own file": "a: 1\nmetadata: {annotations: {" + annotation + ": enabled}}",
@@ -224,8 +224,8 @@ func TestInternals(t *testing.T) {
 		require.EqualError(t, err, "p: annotations of internal.config.kubernetes.io are "+
 			"kustomize's own; remove them", name)
 	}
-	_, err := patches.Read([]byte("apiVersion: v1\nkind: Secret\nmetadata: {name: a, annotations: {" +
-		annotation + ": enabled}}\n"))
+	_, err := patches.Read([]byte("apiVersion: v1\nkind: Secret\n" +
+		"metadata: {name: a, annotations: {" + annotation + ": enabled}}\n"))
 	require.ErrorContains(t, err, "Secret a: annotations of internal.config.kubernetes.io")
 }
 
