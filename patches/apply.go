@@ -156,10 +156,7 @@ func New(name, text string, target *Target) (*Patch, error) {
 	return p, nil
 }
 
-// Matches reports whether p selects any object of a stream, by kustomize's own rules.
-func (p *Patch) Matches(stream []byte) bool { return p.count(stream) > 0 }
-
-// count returns how many objects of a stream p selects.
+// count returns how many objects of a stream p selects, by kustomize's own rules.
 func (p *Patch) count(stream []byte) (n int) {
 	objects := objectsIn(stream)
 	engine.Lock()

@@ -13,19 +13,19 @@ import (
 
 // marshal returns what AsYaml of resources returns.
 func marshal(resources resmap.ResMap) ([]byte, error) {
-	var out bytes.Buffer
-	for i, r := range resources.Resources() {
-		data, err := marshalOne(r)
+	var texts [][]byte
+	for _, r := range resources.Resources() {
+		text, err := marshalOne(r)
 		if err != nil {
 			return nil, err
 		}
-		if i > 0 {
-			out.WriteString("---\n")
-		}
-		out.Write(data)
+		texts = append(texts, text)
 	}
-	return out.Bytes(), nil
+	return bytes.Join(texts, separator), nil
 }
+
+// separator stands between the objects of a stream.
+var separator = []byte("---\n")
 
 // marshalOne returns what AsYAML of r returns, in less than half of its time: AsYAML has a YAML
 // parser read the JSON of each object (JSONToYAML of sigs.k8s.io/yaml v1.6.0), because that tells

@@ -15,6 +15,7 @@ type extent struct {
 	longest int // how many maps its longest list has
 }
 
+// extentOf returns the extent of a value with all that lies in it.
 func extentOf(n *yamlv3.Node) (e extent) {
 	maps := 0
 	for _, child := range n.Content {

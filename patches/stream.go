@@ -70,18 +70,15 @@ func objectOf(res *resource.Resource) (o object) {
 
 // Bytes returns the stream as kustomize writes it.
 func (s *Stream) Bytes() ([]byte, error) {
-	var out bytes.Buffer
+	var texts [][]byte
 	for i := range s.entries {
 		text, err := s.entries[i].bytes()
 		if err != nil {
 			return nil, err
 		}
-		if i > 0 {
-			out.WriteString("---\n")
-		}
-		out.Write(text)
+		texts = append(texts, text)
 	}
-	return out.Bytes(), nil
+	return bytes.Join(texts, separator), nil
 }
 
 // bytes returns the text of an object.

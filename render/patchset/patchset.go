@@ -186,15 +186,14 @@ func (s *Set) Apply(src manifests.Source, user []*Patch, watch Watch) ([]byte, e
 		}
 		watch.Report(from[n], out)
 	}
-	if len(src.Patches) > 0 && len(user) == 0 { // kustomize has written it
-		s.keep(key, out)
-		return out, nil
+	if len(src.Patches) == 0 || len(user) > 0 { // else kustomize has written it, and that is all
+		var err error
+		if out, err = s.applyUser(out, user, watch); err != nil {
+			return nil, err
+		}
 	}
-	out, err := s.applyUser(out, user, watch)
-	if err == nil {
-		s.keep(key, out)
-	}
-	return out, err
+	s.keep(key, out)
+	return out, nil
 }
 
 // small is how long a patch is that is not looked at alone: it adds at most some 100 kB. What a

@@ -153,9 +153,7 @@ func checkImage(name string) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	// A file that cannot be read was not made by kiln. A file shorter than a head is no image.
-	head := append(image, make([]byte, iso9660.HeadSize)...)[:iso9660.HeadSize]
-	if err != nil || !iso9660.Made(head) {
+	if err != nil || !iso9660.Made(image) { // a file that cannot be read was not made by kiln
 		return fmt.Errorf("%s: not an image that kiln made; it is not replaced: "+
 			"name another file with --out", name)
 	}

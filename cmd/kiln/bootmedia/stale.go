@@ -10,6 +10,7 @@ import (
 	"kiln/cmd/kiln/message"
 	"kiln/render"
 	"kiln/render/folder"
+	"kiln/render/media/iso9660"
 	"kiln/render/shell"
 )
 
@@ -30,7 +31,7 @@ func Stale(dir string, documents []render.Entry) (warnings []string) {
 			}
 			path := filepath.Join(dir, machine) + ".iso"
 			image, err := folder.Read(path, maxImage)
-			if err != nil || checkImage(path) != nil {
+			if err != nil || !iso9660.Made(image) {
 				continue // it is no image of kiln's
 			}
 			switch e, there := of[machine]; {
