@@ -34,17 +34,13 @@ func flannel(p *plan.Plan) []*Patch {
 			{Name: "KUBERNETES_SERVICE_PORT", Value: fmt.Sprint(port)},
 		}),
 	}))
-	// kustomize has init containers in the order of the patch: the plugin comes before the
-	// configuration that names it.
 	for _, step := range p.ImageSteps(target.FlannelPlugin) {
 		daemons.set(step.From, initContainer(object{
 			"name": "install-cni-plugin", "image": step.Ref,
 		}))
 	}
 	for _, step := range p.ImageSteps(target.Flannel) {
-		image := object{"image": step.Ref}
-		daemons.set(step.From, podTemplate(merged(image, object{"name": "kube-flannel"})))
-		daemons.set(step.From, initContainer(merged(image, object{"name": "install-cni"})))
+		daemons.set(step.From, podTemplate(object{"name": "kube-flannel", "image": step.Ref}))
 	}
 	// config refuses machines with different folders.
 	if folder := p.CNIFolder(); folder != target.CNIBinDir {

@@ -16,6 +16,7 @@ import (
 	"kiln/pki/private"
 	"kiln/render"
 	"kiln/render/config"
+	"kiln/render/target"
 )
 
 // withFlannel is a cluster of Flannel's. NETWORK is more of spec.network, A and B are addresses.
@@ -74,12 +75,12 @@ func TestFlannel(t *testing.T) {
 	t.Parallel()
 	const (
 		direct = "/opt/bin/flanneld --kube-subnet-mgr --ip-masq --healthz-ip=127.0.0.1 " +
-			"--healthz-port=8081 --iface=$(HOST_IP)"
+			"--healthz-port=6445 --iface=$(HOST_IP)"
 		through = "/bin/sh -c exec /opt/bin/flanneld --kube-subnet-mgr --ip-masq " +
-			"--healthz-ip=127.0.0.1 --healthz-port=8081 "
+			"--healthz-ip=127.0.0.1 --healthz-port=6445 "
 		first4 = through + `--iface="${HOST_IPS%,*}" --public-ipv6="${HOST_IPS#*,}"`
 		first6 = `/bin/sh -c exec /opt/bin/flanneld --kube-subnet-mgr --ip-masq ` +
-			`--healthz-ip=::1 --healthz-port=8081 ` +
+			`--healthz-ip=::1 --healthz-port=6445 ` +
 			`--iface="${HOST_IPS#*,}" --public-ipv6="${HOST_IPS%,*}"`
 		only4 = `"EnableIPv4": true, "EnableIPv6": false, "Network": "10.244.0.0/16", `
 		both  = `"EnableIPv4": true, "EnableIPv6": true, "Network": "10.244.0.0/16", ` +
@@ -123,8 +124,7 @@ func TestFlannel(t *testing.T) {
 			flannelObject(t, r, "DaemonSet", "kube-flannel-ds", &daemons)
 			pod := &daemons.Spec.Template.Spec
 			require.Equal(t, row.command, strings.Join(pod.Containers[0].Command, " "))
-			require.Equal(t, "install-cni-plugin", pod.InitContainers[0].Name)
-			require.Equal(t, "install-cni", pod.InitContainers[1].Name)
+			require.Equal(t, target.FlannelHealthPort, pod.Containers[0].Ports[0].ContainerPort)
 			env := map[string]string{}
 			for _, e := range pod.Containers[0].Env {
 				env[e.Name] = e.Value
@@ -140,10 +140,10 @@ type flannelDaemons struct {
 	Spec struct {
 		Template struct {
 			Spec struct {
-				InitContainers []struct{ Name string }
-				Containers     []struct {
+				Containers []struct {
 					Command []string
 					Env     []struct{ Name, Value string }
+					Ports   []struct{ ContainerPort int }
 				}
 			}
 		}

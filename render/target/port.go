@@ -19,7 +19,7 @@ const (
 	LastNodePort       = 32767
 	VIPMetricsPort     = 2112 // of kube-vip; its probes ask it too
 	BalancerHealthPort = 6444 // of the balancer on a worker; kiln's own choice
-	FlannelHealthPort  = 8081 // of Flannel, on loopback
+	FlannelHealthPort  = 6445 // of Flannel, on loopback; its own 8081 is one that pods like
 )
 
 // VXLANPort is the UDP port to which Flannel sends packets of pods: the kernel's default.
