@@ -9,17 +9,17 @@ import (
 	"kiln/render/target"
 )
 
-// flannelNamespace is the namespace of Flannel's objects. Its pods need more rights than those of
+// FlannelNamespace is the namespace of Flannel's objects. Its pods need more rights than those of
 // other namespaces may have.
-const flannelNamespace = "kube-flannel"
+const FlannelNamespace = "kube-flannel"
 
 // flannel returns the patches of Flannel's objects: the networks and the backend, the images, the
 // way to the API server, and the folder of CNI plugins.
 func flannel(p *plan.Plan) []*Patch {
-	settings := newPatch("v1", "ConfigMap", flannelNamespace, "kube-flannel-cfg")
+	settings := newPatch("v1", "ConfigMap", FlannelNamespace, "kube-flannel-cfg")
 	settings.set(plan.Origin{Field: "network"},
 		object{"data": object{"net-conf.json": flannelNetwork(p)}})
-	daemons := newPatch("apps/v1", "DaemonSet", flannelNamespace, "kube-flannel-ds")
+	daemons := newPatch("apps/v1", "DaemonSet", FlannelNamespace, "kube-flannel-ds")
 	host := p.Loopback().String()
 	probe := object{"httpGet": object{"host": host}}
 	daemons.set(plan.Origin{Field: "network.podSubnets"}, podTemplate(object{
