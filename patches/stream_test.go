@@ -213,9 +213,9 @@ func TestInternals(t *testing.T) {
 	const annotation = "internal.config.kubernetes.io/needsHashSuffix"
 	target := &patches.Target{Kind: "Secret"}
 	for name, text := range map[string]string{
-		"a merge":      "metadata: {annotations: {" + annotation + ": enabled}}",
-		"an escape":    `{"metadata": {"annotations": {"\x69nternal.config.kubernetes.io/a": b}}}`,
-		"a value":      "- {op: add, path: /metadata/annotations, value: {" + annotation + ": a}}",
+		"a merge":   "metadata: {annotations: {" + annotation + ": enabled}}",
+		"an escape": `{"metadata": {"annotations": {"\x69nternal.config.kubernetes.io/a": b}}}`,
+		"a value":   "- {op: add, path: /metadata/annotations, value: {" + annotation + ": a}}",
 		"a path": "- {op: add, path: /metadata/annotations/internal.config.kubernetes.io~1a, " +
 			"value: b}",
 		"its own file": "a: 1\nmetadata: {annotations: {" + annotation + ": enabled}}",

@@ -142,7 +142,11 @@ func replaced(kind, name, from, to string) func([]manifests.Object) []manifests.
 	return func(objects []manifests.Object) []manifests.Object {
 		for i, o := range objects {
 			if o.Kind == kind && o.Name == name {
-				objects[i].YAML = bytes.ReplaceAll(o.YAML, []byte(from), []byte(to))
+				read, err := manifests.Read(bytes.ReplaceAll(o.YAML, []byte(from), []byte(to)))
+				if err != nil {
+					panic(err)
+				}
+				objects[i] = read[0]
 			}
 		}
 		return objects
