@@ -4,10 +4,8 @@ import (
 	"bytes"
 	"fmt"
 	"slices"
-	"strings"
 
 	yamlv3 "go.yaml.in/yaml/v3"
-	"sigs.k8s.io/kustomize/api/konfig"
 	"sigs.k8s.io/kustomize/api/provider"
 	"sigs.k8s.io/kustomize/api/resmap"
 	"sigs.k8s.io/kustomize/api/resource"
@@ -170,35 +168,6 @@ func (p *Patch) workOf(e entry) (work, longest int) {
 	return work, longest
 }
 
-// extent is how large an object is.
-type extent struct {
-	work    int // to walk through it, in microseconds
-	pairs   int // of maps that are in the same list
-	longest int // how many maps its longest list has
-}
-
-func extentOf(n *yamlv3.Node) (e extent) {
-	maps := 0
-	for _, child := range n.Content {
-		below := extentOf(child)
-		e.work += below.work
-		e.pairs += below.pairs
-		e.longest = max(e.longest, below.longest)
-		if child.Kind == yamlv3.MappingNode {
-			maps++
-		}
-	}
-	e.work += 3
-	switch n.Kind {
-	case yamlv3.SequenceNode:
-		e.pairs += maps * maps
-		e.longest = max(e.longest, maps)
-	case yamlv3.MappingNode:
-		e.work += len(n.Content) * len(n.Content) / 50
-	}
-	return e
-}
-
 // TooMuch is why a patch is refused if it and those before it cost too much. The patches behind it
 // would be refused too.
 type TooMuch struct{ Message string }
@@ -253,8 +222,8 @@ func (s *Stream) operate(p *Patch, matched []int) (Effect, error) {
 		return Effect{}, fmt.Errorf("apply patch %s: %w", p.Name, err)
 	}
 	if len(after.entries) != len(yamlbound.Split(text)) {
-		return Effect{}, fmt.Errorf("apply patch %s: an operation makes a list of an object; lists "+
-			"cannot be applied", p.Name)
+		return Effect{}, fmt.Errorf("apply patch %s: an operation makes a list of an object; "+
+			"lists cannot be applied", p.Name)
 	}
 	if len(after.entries) < len(matched) && len(matched) < len(s.entries) {
 		return s.operate(p, s.all()) // kustomize leaves out an object, and does not say which
@@ -317,57 +286,6 @@ func differ(a, b *entry) (bool, error) {
 	}
 	other, err := b.bytes()
 	return !bytes.Equal(one, other), err
-}
-
-// verdict is what the nodes of two values say of what kustomize writes.
-type verdict int
-
-const (
-	same verdict = iota
-	unclear
-	different
-)
-
-// compare compares two nodes. It is unclear whether other numbers are written in another way: 1.0
-// is written as 1, and a number in a ConfigMap as a string.
-func compare(a, b *yamlv3.Node) verdict {
-	if a.Kind != b.Kind || len(a.Content) != len(b.Content) {
-		return different
-	}
-	found := same
-	if a.Value != b.Value || a.ShortTag() != b.ShortTag() {
-		if found = unclear; a.ShortTag() == "!!str" && b.ShortTag() == "!!str" {
-			return different
-		}
-	}
-	for i := range a.Content {
-		if found = max(found, compare(a.Content[i], b.Content[i])); found == different {
-			break
-		}
-	}
-	return found
-}
-
-// internals begin the annotations by which kustomize talks to itself. One of them renames a Secret
-// by the hash of its values.
-const internals = "internal.config.kubernetes.io"
-
-const internalsMessage = "annotations of " + internals + " are kustomize's own; remove them"
-
-// hasInternals reports whether an object has annotations of kustomize's own.
-func hasInternals(res *resource.Resource) bool {
-	for key := range res.GetAnnotations() {
-		if strings.HasPrefix(key, internals) {
-			return true
-		}
-	}
-	return false
-}
-
-// isLocal reports whether an object says that it is for kustomize alone (IgnoreLocal).
-func isLocal(res *resource.Resource) bool {
-	value, ok := res.GetAnnotations()[konfig.IgnoredByKustomizeAnnotation]
-	return ok && value != "false"
 }
 
 // hasAll parses a strategic merge, and fails if the stream has not all objects that it names, as

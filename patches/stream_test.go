@@ -224,8 +224,8 @@ func TestInternals(t *testing.T) {
 		require.EqualError(t, err, "p: annotations of internal.config.kubernetes.io are "+
 			"kustomize's own; remove them", name)
 	}
-	_, err := patches.Read([]byte("apiVersion: v1\nkind: Secret\nmetadata: {name: a, annotations: {" +
-		annotation + ": enabled}}\n"))
+	_, err := patches.Read([]byte("apiVersion: v1\nkind: Secret\n" +
+		"metadata: {name: a, annotations: {" + annotation + ": enabled}}\n"))
 	require.ErrorContains(t, err, "Secret a: annotations of internal.config.kubernetes.io")
 }
 

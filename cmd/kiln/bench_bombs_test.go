@@ -17,9 +17,9 @@ import (
 )
 
 // BenchmarkBombs measures what files of up to 1 MiB cost that stand for much more work than they
-// have bytes, from the start of the program to its refusal, and what the largest of a kind cost that
-// are accepted: processor time, because it is nearly the same on a busy machine, and memory at its
-// peak. It fails where a promise is not held.
+// have bytes, from the start of the program to its refusal, and what the largest of a kind cost
+// that are accepted: processor time, because it is nearly the same on a busy machine, and memory at
+// its peak. It fails where a promise is not held.
 func BenchmarkBombs(b *testing.B) {
 	kiln := build(b)
 	object := "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: default}\ndata:\n"
@@ -55,7 +55,8 @@ func BenchmarkBombs(b *testing.B) {
 		"aliases in a patch":        {patch, "metadata:\n" + aliases},
 		"nested patch":              {patch, "metadata:\n" + nested},
 		"hostAliases":               {patch, hosts},
-		"copies":                    {patch, repeat(40, "- {op: copy, from: /spec, path: /spec/c%d}\n")},
+		"copies": {patch,
+			repeat(40, "- {op: copy, from: /spec, path: /spec/c%d}\n")},
 	} {
 		b.Run(name, func(b *testing.B) {
 			dir := b.TempDir()

@@ -83,7 +83,7 @@ var readers = map[string][]string{
 	toml: {"render/containerd.Merge", "render/containerd.SandboxImage"},
 	nodes: {
 		"patches.Mentions", "patches.notYAML", "render/yamlfault.parses",
-		"render/yamlbound.part", "render/yamlpath.Documents",
+		"render/yamlbound.part", "render/yamlbound.second", "render/yamlpath.Documents",
 	},
 	private: {"render.contextOf", "render.tokenOwner"},
 }

@@ -50,7 +50,8 @@ func (c *Client) reason(ctx context.Context, err error) string {
 		return fmt.Sprintf("no such name: %s; is the endpoint right, and does this computer's DNS "+
 			"know it?", name.Name)
 	case errors.As(err, &name) && name.IsTimeout:
-		return fmt.Sprintf("this computer's DNS server does not answer for %s; is it up?", name.Name)
+		return fmt.Sprintf("this computer's DNS server does not answer for %s; is it up?",
+			name.Name)
 	case errors.As(err, &slow) && slow.Timeout():
 		return fmt.Sprintf("no answer from %s within %g s; is the endpoint up, and is this the "+
 			"right kubeconfig?", c.URL, c.http.Timeout.Seconds())
@@ -74,8 +75,8 @@ func (c *Client) reason(ctx context.Context, err error) string {
 	case isOne(http.ErrSchemeMismatch) || errors.As(err, &record):
 		return c.URL + " speaks no TLS; is it the port of the API server?"
 	case slices.ContainsFunc(ended, isOne):
-		return c.URL + " ended the connection before its answer was whole; is an API server up behind it, " +
-			"and is this the right kubeconfig?"
+		return c.URL + " ended the connection before its answer was whole; is an API server up " +
+			"behind it, and is this the right kubeconfig?"
 	}
 	// The error of net/http repeats the method and the URL.
 	var wrapped *url.Error

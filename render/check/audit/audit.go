@@ -1,7 +1,7 @@
 // Package audit finds what an audit policy of the API server hides, and what it gives away. Each
 // request for Secrets and for tokens of service accounts must leave a line without a body, and each
-// one for the log of a pod, exec, attach, port-forward, an ephemeral container or a proxy must leave
-// a line.
+// one for the log of a pod, exec, attach, port-forward, an ephemeral container or a proxy must
+// leave a line.
 package audit
 
 import (
