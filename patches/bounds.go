@@ -63,8 +63,10 @@ func (p place) noteSize(k *types.Kustomization) {
 		is.passes += bytes.Count(p.files[p.inside(name)], []byte("path"))
 	}
 	//lint:ignore SA1019 as above
-	for _, set := range []bool{k.NamePrefix != "", k.NameSuffix != "", k.Namespace != "",
-		len(k.CommonLabels) > 0, len(k.CommonAnnotations) > 0,
+	common := len(k.CommonLabels) > 0
+	for _, set := range []bool{
+		k.NamePrefix != "", k.NameSuffix != "", k.Namespace != "", common,
+		len(k.CommonAnnotations) > 0,
 	} {
 		if set {
 			is.passes++
