@@ -41,6 +41,11 @@ func Objects(p *plan.Plan, tokens []BootstrapToken) Source {
 		names = append(names, "objects/tokens.yaml")
 		patches = append(patches, tokenPolicy(p))
 	}
+	if p.Flannel() {
+		// Before all that waits for a network of pods.
+		names = append(names, "objects/flannel.yaml")
+		patches = append(patches, flannel(p)...)
+	}
 	if p.Config.Spec.Network.Proxy != "none" {
 		names = append(names, "objects/kube-proxy.yaml")
 		patches = append(patches, kubeProxy(p)...)

@@ -70,6 +70,7 @@
 //	                    name after preflight: machines of pools
 //	                    role after node: workers with roles
 //	                    pods before post-boot and retire: with a pod network of kiln's
+//	                    network before post-boot and retire: with Flannel
 //	                    parts before pods: machines of pools
 //	                    etcd on a control plane: only with a local member
 //	                    member after kubelet on a control plane: if there are other members

@@ -25,7 +25,8 @@ func Check(c *config.Cluster, own []manifests.Object, all []*Addon) (
 			case "kiln":
 				problems = append(problems, a.problem(c, i, "metadata.name",
 					"%s is an object of kiln, too; change that one with a patch, or turn its "+
-						"part off (dns.provider: none, network.proxy: none)", describe(o)))
+						"part off: write network.cni: none, network.proxy: none or "+
+						"dns.provider: none", describe(o)))
 			default:
 				problems = append(problems, a.problem(c, i, "metadata.name",
 					"%s stands in %s already; remove one", describe(o), maker))

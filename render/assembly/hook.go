@@ -156,8 +156,12 @@ func (t *tree) steps() []string {
 	if len(t.m.Roles()) > 0 {
 		s = append(s, "role")
 	}
-	// Without a pod network of kiln's, a Node becomes Ready when somebody brings one.
-	if t.m.Joins() && t.Plan.Routed() {
+	// With cni none, a Node becomes Ready when somebody brings a network of pods.
+	switch {
+	case !t.m.Joins():
+	case t.Plan.Flannel():
+		s = append(s, "network")
+	case t.Plan.Routed():
 		if t.m.Pool {
 			s = append(s, "parts")
 		}

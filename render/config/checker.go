@@ -25,6 +25,8 @@ type checker struct {
 	controlPlanes  []int          // the indices of the control planes in nodes
 	etcdMachines   []int          // the indices of the machines with role etcd
 
+	cniFolder namedFolder // of CNI plugins, on the first machine with pods
+
 	// reported holds the problems that reportLayer has reported, by path and format, and those of
 	// kubeletFlags, by path and word.
 	reported map[string]bool

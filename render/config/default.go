@@ -5,6 +5,8 @@ import (
 	"net/netip"
 	"reflect"
 	"time"
+
+	"kiln/render/target"
 )
 
 // setDefaults sets absent fields to the default of their tags, then those whose default follows
@@ -13,6 +15,7 @@ import (
 func setDefaults(c *Cluster) {
 	fillStruct(reflect.ValueOf(c).Elem())
 	setNodeMasks(&c.Spec.Network)
+	setFlannel(&c.Spec.Network)
 	setSecurity(&c.Spec.Security)
 	setStagger(&c.Spec.Certificates)
 	setEndpoint(&c.Spec)
@@ -29,6 +32,26 @@ func setNodeMasks(net *Network) {
 			mask = 64
 		}
 		net.NodeMaskSizes = append(net.NodeMaskSizes, mask)
+	}
+}
+
+// setFlannel sets the absent backend and port of Flannel, where it connects the pods.
+func setFlannel(net *Network) {
+	if net.CNI != "flannel" {
+		return
+	}
+	f := &net.Flannel
+	if f.Backend == "" {
+		f.Backend = "vxlan"
+		if net.Encryption == wireGuard {
+			f.Backend = wireGuard
+		}
+	}
+	switch f.Backend {
+	case "vxlan":
+		f.Port = cmp.Or(f.Port, target.VXLANPort)
+	case wireGuard:
+		f.Port = cmp.Or(f.Port, target.WireGuardPort)
 	}
 }
 

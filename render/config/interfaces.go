@@ -9,7 +9,8 @@ import (
 // routed, and those that the usual CNIs make (Calico's documentation, "Configure NetworkManager";
 // for Canal and Flannel rancher/rke2#786).
 var podInterfaces = map[string][]string{
-	"routed": {"cni0", "kiln-vxlan", "veth*"},
+	"flannel": {"cni0", "flannel*", "veth*"},
+	"routed":  {"cni0", "kiln-vxlan", "veth*"},
 	"none": {
 		"cali*", "cilium*", "cni*", "flannel*", "lxc*", "tunl*", "veth*", "vxlan*.calico",
 		"wg-v6.cali", "wireguard.cali",
@@ -19,7 +20,7 @@ var podInterfaces = map[string][]string{
 // PodInterfaces returns the names of pods' interfaces on the machines, as globs.
 func (c *Cluster) PodInterfaces() []string {
 	globs := podInterfaces[c.Spec.Network.CNI]
-	if c.Spec.Network.Encryption == wireGuard {
+	if c.Spec.Network.CNI == "routed" && c.Spec.Network.Encryption == wireGuard {
 		return append([]string{"kiln-wg"}, globs...)
 	}
 	return globs

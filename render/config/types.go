@@ -51,9 +51,10 @@ type Spec struct {
 	// ImageRepository is the repository of the images of Kubernetes, etcd, CoreDNS and pause.
 	ImageRepository string `json:"imageRepository,omitempty" default:"registry.k8s.io"`
 	// Images replaces single images. The keys are components: etcd, coredns, pause, kube-proxy,
-	// kube-apiserver, kube-controller-manager, kube-scheduler, kube-vip, haproxy. Each value is a
-	// whole image reference and may have a digest; that of pause has a tag or a digest, not both.
-	// The images of kube-vip and haproxy do not come from imageRepository.
+	// kube-apiserver, kube-controller-manager, kube-scheduler, kube-vip, haproxy, flannel,
+	// flannel-cni-plugin. Each value is a whole image reference and may have a digest; that of
+	// pause has a tag or a digest, not both. The images from kube-vip on do not come from
+	// imageRepository.
 	Images map[string]string `json:"images,omitempty"`
 	// Endpoint is where everything outside the control plane finds the API server. It is a host
 	// name or an IP address, with an optional port (default 6443). With controlPlane.vip the

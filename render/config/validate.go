@@ -46,6 +46,7 @@ func validate(c *Cluster, r *reporter) {
 	v.pools()
 	v.layers()
 	v.routed()
+	v.flannel()
 }
 
 // certificates checks the lifetimes of certificates.

@@ -27,6 +27,7 @@ func (v *checker) layers() {
 		if nodes[i].Role != roleEtcd {
 			v.podSysctls(m)
 			v.maxPods(m)
+			v.flannelFolders(m)
 		}
 		if m.Identity == "token" && nodes[i].Role == roleControlPlane {
 			tokens++
@@ -40,6 +41,7 @@ func (v *checker) layers() {
 		}
 		v.osVersion(m, true)
 		v.podSysctls(m)
+		v.flannelFolders(m)
 		v.platformNames(m, pools[i].NodeName)
 	}
 	v.updateTurns(byRole[roleControlPlane])

@@ -45,6 +45,9 @@ func (v *checker) network() {
 	case net.CNI == "none":
 		v.report(at.Key("mtu"), "has no effect with cni none; "+
 			"remove it and set the MTU in your CNI")
+	case net.CNI == "flannel":
+		v.report(at.Key("mtu"), "has no effect with cni flannel; write flannel.mtu, the MTU of "+
+			"the network between the machines")
 	}
 }
 

@@ -165,10 +165,10 @@ func (v *checker) podCIDRs(i int, ranges map[netip.Prefix]int) {
 		}
 		return
 	}
-	if v.c.Spec.Network.CNI == "none" {
+	if cni := v.c.Spec.Network.CNI; cni != "routed" {
 		if own {
-			v.report(at, "has no effect with network.cni none, where the controller-manager "+
-				"hands out pod ranges; remove it")
+			v.report(at, "has no effect with network.cni %s, where the controller-manager "+
+				"hands out pod ranges; remove it", cni)
 		}
 		return
 	}

@@ -99,10 +99,10 @@ func (v *checker) nodeAddress(i int, at *yamlpath.Location) {
 func (v *checker) poolCIDRs(i int, at *yamlpath.Location) {
 	here := at.Key("podCIDRs")
 	own := v.has(here)
-	if v.c.Spec.Network.CNI == "none" {
+	if cni := v.c.Spec.Network.CNI; cni != "routed" {
 		if own {
-			v.report(here, "has no effect with network.cni none, where the controller-manager "+
-				"hands out pod ranges; remove it")
+			v.report(here, "has no effect with network.cni %s, where the controller-manager "+
+				"hands out pod ranges; remove it", cni)
 		}
 		return
 	}

@@ -13,11 +13,10 @@ import (
 // pkg/kubelet/apis/config/v1beta1/defaults.go).
 const defaultMaxPods = 110
 
-// maxPods checks that a machine has an address for each of its pods, with cni routed. Pods on the
-// host's network need none, so all addresses of a part count. Another CNI may have addresses of its
-// own.
+// maxPods checks that a machine has an address for each of its pods. Pods on the host's network
+// need none, so all addresses of a part count. A CNI of the user may have addresses of its own.
 func (v *checker) maxPods(m settings) {
-	if v.c.Spec.Network.CNI != "routed" {
+	if v.c.Spec.Network.CNI == "none" {
 		return
 	}
 	const longest = 16 // bits of a larger part are not counted

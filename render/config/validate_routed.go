@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"strings"
 
 	"kiln/render/target"
 	"kiln/render/yamlpath"
@@ -18,11 +19,26 @@ func (v *checker) routed() {
 		return
 	}
 	if net.CNI != "routed" && v.has(at) {
-		v.report(at, "has no effect with cni none; remove it")
+		v.report(at, "has no effect with cni %s; remove it", net.CNI)
 	}
-	if net.CNI != "routed" || net.VXLAN != "never" {
-		return
+	if net.CNI == "routed" && net.VXLAN == "never" {
+		v.direct(at, "never", "network.vxlan never", "network.vxlan: auto")
 	}
+}
+
+// direct checks that packets of pods reach other machines as they are. at is the field that asks
+// for it, value what it has, what the name of both, and instead what to write in their place.
+func (v *checker) direct(at *yamlpath.Location, value, what, instead string) {
+	_, short, _ := strings.Cut(instead, ": ")
+	joining := v.unrouted(at, value, "Write "+short)
+	v.segment(joining, true, what, instead)
+	v.segment(joining, false, what, instead)
+}
+
+// unrouted reports each platform that routes between machines itself, where packets of pods cannot
+// travel as they are. It returns the indices of the nodes with pods, none if there is no other
+// machine to send packets to.
+func (v *checker) unrouted(at *yamlpath.Location, value, remedy string) (joining []int) {
 	var reported []string // platforms
 	platform := func(settings Effective, name string) {
 		p, _ := target.PlatformNamed(settings.Platform)
@@ -30,17 +46,16 @@ func (v *checker) routed() {
 			return
 		}
 		reported = append(reported, p.Name)
-		v.report(at, "never cannot work on %s, which %s has: %s. Write auto", p.Name, name,
-			p.PodRoutes.Text)
+		v.report(at, "%s cannot work on %s, which %s has: %s. %s", value, p.Name, name,
+			p.PodRoutes.Text, remedy)
 	}
-	var joining []int // the nodes with pods, by their indices
 	for i := range v.c.Spec.Nodes {
 		if v.c.Spec.Nodes[i].Role != roleEtcd {
 			joining = append(joining, i)
 		}
 	}
 	if len(joining) < 2 && len(v.c.Spec.Pools) == 0 {
-		return
+		return nil
 	}
 	for _, i := range joining {
 		platform(v.c.EffectiveNode(i), v.c.Spec.Nodes[i].Name)
@@ -48,8 +63,7 @@ func (v *checker) routed() {
 	for i := range v.c.Spec.Pools {
 		platform(v.c.EffectivePool(i), v.c.Spec.Pools[i].Name)
 	}
-	v.segment(joining, true)
-	v.segment(joining, false)
+	return joining
 }
 
 // wireGuard is the value of network.encryption with which packets of pods are encrypted.
@@ -58,7 +72,7 @@ const wireGuard = "wireguard"
 // encrypted checks that kiln has a network of pods that it can encrypt, and that nobody asks for
 // another way of their packets.
 func (v *checker) encrypted(vxlan *yamlpath.Location) {
-	if v.c.Spec.Network.CNI != "routed" {
+	if v.c.Spec.Network.CNI == "none" {
 		v.report(v.spec.Key("network").Key("encryption"), "wireguard encrypts kiln's own network, "+
 			"and cni none has another; remove it, and let your CNI encrypt")
 	}
@@ -86,7 +100,7 @@ func widestSegment(is4 bool) int {
 // segment reports the first node whose address of a family is not on the network segment of
 // another. The interfaces of a node give the length of its network. Where they do not, only
 // addresses are reported that no segment has together.
-func (v *checker) segment(nodes []int, is4 bool) {
+func (v *checker) segment(nodes []int, is4 bool, what, instead string) {
 	widest := widestSegment(is4)
 	owners := map[netip.Prefix]int{} // the first node of each network
 	var networks []netip.Prefix
@@ -125,8 +139,8 @@ func (v *checker) segment(nodes []int, is4 bool) {
 				where = fmt.Sprintf("and %s of %s are on no segment together", b, other)
 			}
 			at := v.spec.Key("nodes").Index(j).Key("addresses").Index(index)
-			v.report(at, "%s %s, and network.vxlan never needs all machines on one network "+
-				"segment; move one of them, or write network.vxlan: auto", a, where)
+			v.report(at, "%s %s, and %s needs all machines on one network segment; "+
+				"move one of them, or write %s", a, where, what, instead)
 			return
 		}
 	}

@@ -94,7 +94,7 @@ func (v *checker) routeTo(text string, p netip.Prefix, at *yamlpath.Location) (o
 		v.report(at, "%s has bits set behind the prefix; write %s", p, p.Masked())
 		return false
 	}
-	if v.c.Spec.Network.CNI != "routed" {
+	if v.c.Spec.Network.CNI == "none" {
 		return true
 	}
 	for _, own := range []struct {

@@ -87,9 +87,9 @@ func (c *Cluster) hasPods(is4 bool) bool {
 	return false
 }
 
-// bridges reports whether kube-proxy serves pods on a bridge, that of cni routed.
+// bridges reports whether kube-proxy serves pods on a bridge.
 func (c *Cluster) bridges() bool {
-	return c.Spec.Network.CNI == "routed" && c.Spec.Network.Proxy != "none"
+	return c.Spec.Network.CNI != "none" && c.Spec.Network.Proxy != "none"
 }
 
 // podSysctls checks that the kernel settings of a machine with pods do not cut these off.

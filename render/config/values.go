@@ -122,7 +122,7 @@ func readValues(c *Cluster) *Values {
 			ProductUUID: strings.ToLower(n.ProductUUID),
 			Interfaces:  readAll(n.Interfaces, readInterface),
 		}
-		if spec.Network.CNI == "none" || n.Role == roleEtcd {
+		if spec.Network.CNI != "routed" || n.Role == roleEtcd {
 			v.Nodes[i].PodCIDRs = nil
 		} else if len(n.PodCIDRs) == 0 {
 			v.Nodes[i].PodCIDRs = podCIDRs(v.PodSubnets, spec.Network.NodeMaskSizes,
@@ -132,7 +132,7 @@ func readValues(c *Cluster) *Values {
 	v.Pools = readAll(spec.Pools, func(p Pool) PoolValues {
 		values := PoolValues{Networks: readAll(p.NodeAddress.Networks, readPrefix)}
 		switch {
-		case spec.Network.CNI == "none":
+		case spec.Network.CNI != "routed":
 		case len(p.PodCIDRs) > 0:
 			values.PodCIDRs = readAll(p.PodCIDRs, readPrefix)
 		default:

@@ -38,7 +38,7 @@ func List(c *assembly.Cluster) ([]Image, error) {
 	used := c.Plan.UsedImages()
 	for _, name := range target.ComponentNames() {
 		switch reference := used[name]; name {
-		case target.Pause, target.KubeProxy, target.CoreDNS:
+		case target.Pause, target.KubeProxy, target.CoreDNS, target.Flannel, target.FlannelPlugin:
 			l.add(name, reference, true, all...)
 		default: // a static pod, whose machines are found below
 			l.add(name, reference, true)

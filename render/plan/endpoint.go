@@ -34,12 +34,15 @@ func (p *Plan) APIURL(m *Machine) string {
 	return p.EndpointURL()
 }
 
-// ProxyURL returns where kube-proxy finds the API server. All machines share one configuration, so
-// the balancers serve kube-proxy only where they have the API servers' port: loopback then leads to
-// an API server on every machine.
-func (p *Plan) ProxyURL() string {
+// ProxyURL returns where kube-proxy finds the API server.
+func (p *Plan) ProxyURL() string { return url(p.ProxyEndpoint()) }
+
+// ProxyEndpoint returns where kube-proxy and Flannel find the API server. All machines share one
+// configuration, so the balancers serve them only where they have the API servers' port: loopback
+// then leads to an API server on every machine.
+func (p *Plan) ProxyEndpoint() (host string, port int) {
 	if p.BalancerPort == target.APIServerPort {
-		return p.BalancerURL()
+		return p.Loopback().String(), p.BalancerPort
 	}
-	return p.EndpointURL()
+	return p.EndpointHost, p.EndpointPort
 }

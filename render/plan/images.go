@@ -57,7 +57,7 @@ func (p *Plan) ImageSteps(name string) []ImageStep {
 	switch name {
 	case target.Etcd, target.CoreDNS, target.Pause:
 		from = p.ByRelease()
-	case target.KubeVIP, target.HAProxy:
+	case target.KubeVIP, target.HAProxy, target.Flannel, target.FlannelPlugin:
 		from = Kiln
 	}
 	origins := []Origin{from, {Field: "imageRepository"}, {Field: "images." + name}, p.ByLock()}
@@ -87,6 +87,10 @@ func (p *Plan) UsedImages() map[string]string {
 	}
 	if p.BalancerPort == 0 {
 		delete(used, target.HAProxy)
+	}
+	if !p.Flannel() {
+		delete(used, target.Flannel)
+		delete(used, target.FlannelPlugin)
 	}
 	return used
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"kiln/render/config"
+	"kiln/render/target"
 )
 
 // Ways in which the packets of pods travel to another machine.
@@ -17,8 +18,42 @@ const (
 	WayWireGuard = "wireguard" // encrypted, inside UDP packets
 )
 
-// Encrypted reports whether machines encrypt the packets of pods.
-func (p *Plan) Encrypted() bool { return p.Config.Spec.Network.Encryption == WayWireGuard }
+// Encrypted reports whether kiln's own network encrypts the packets of pods.
+func (p *Plan) Encrypted() bool {
+	return p.Routed() && p.Config.Spec.Network.Encryption == WayWireGuard
+}
+
+// Backends of Flannel.
+const (
+	FlannelVXLAN     = "vxlan"     // inside UDP packets
+	FlannelHostGW    = "host-gw"   // as they are
+	FlannelWireGuard = "wireguard" // encrypted, inside UDP packets
+)
+
+// PodPorts returns the UDP ports on which machines take packets of pods from each other.
+func (p *Plan) PodPorts() (ports []int) {
+	flannel := &p.Config.Spec.Network.Flannel
+	switch {
+	case p.Encrypted():
+		return []int{target.WireGuardPort}
+	case !p.Flannel() || flannel.Backend == FlannelHostGW:
+		return nil
+	case flannel.Backend == FlannelWireGuard && p.DualStack():
+		return []int{flannel.Port, flannel.Port + 1}
+	}
+	return []int{flannel.Port}
+}
+
+// CNIFolder returns the folder of CNI plugins on the machines with pods, which is one with cni
+// flannel.
+func (p *Plan) CNIFolder() string {
+	for i := range p.Machines {
+		if m := &p.Machines[i]; m.Joins() {
+			return m.Settings.CNIBinDir()
+		}
+	}
+	return target.CNIBinDir
+}
 
 // HasWireGuardKey reports whether m encrypts packets of pods with a key from its document. Machines
 // of pools make keys of their own.
@@ -32,7 +67,8 @@ func (p *Plan) KernelModules(m *Machine) []string {
 	modules := []string{"overlay"}
 	if m.Joins() {
 		modules = []string{"br_netfilter", "nf_conntrack", "overlay"}
-		if p.Encrypted() {
+		flannel := p.Config.Spec.Network.Flannel.Backend // empty with another network
+		if p.Encrypted() || flannel == FlannelWireGuard {
 			modules = append(modules, "wireguard")
 		}
 	}

@@ -1,6 +1,9 @@
 package plan
 
-import "strings"
+import (
+	"fmt"
+	"strings"
+)
 
 // Fact is a property of the cluster that many files follow from.
 type Fact struct {
@@ -24,6 +27,14 @@ func (p *Plan) Overview() []Fact {
 // podNetwork returns what the machines must agree on so that their pods reach each other.
 func (p *Plan) podNetwork() string {
 	network := &p.Config.Spec.Network
+	if p.Flannel() {
+		backend := &network.Flannel
+		out := network.CNI + ", " + backend.Backend
+		if backend.Port != 0 {
+			out += fmt.Sprintf(", port %d", backend.Port)
+		}
+		return out
+	}
 	if p.Encrypted() {
 		return network.CNI + ", encryption " + network.Encryption
 	}

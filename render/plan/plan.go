@@ -127,6 +127,9 @@ func (p *Plan) DualStack() bool { return len(p.PodSubnets) == 2 }
 // Routed reports whether kiln connects the pods itself.
 func (p *Plan) Routed() bool { return p.Config.Spec.Network.CNI == "routed" }
 
+// Flannel reports whether Flannel connects the pods.
+func (p *Plan) Flannel() bool { return p.Config.Spec.Network.CNI == "flannel" }
+
 // VerifiesKubelets reports whether every kubelet has, or asks for, a serving certificate of the
 // cluster's CA, so that API servers can require one.
 func (p *Plan) VerifiesKubelets() bool {

@@ -149,8 +149,10 @@ func firewalld(f *Facts) []call {
 	if f.Machine.Joins() {
 		open = append(open, strconv.Itoa(target.KubeletPort), "30000-32767")
 	}
-	if encrypts(f) {
-		open = append(open, strconv.Itoa(target.WireGuardPort)+"/udp")
+	if f.Machine.Joins() {
+		for _, port := range f.Plan.PodPorts() {
+			open = append(open, strconv.Itoa(port)+"/udp")
+		}
 	}
 	if f.Machine.ControlPlane() {
 		open = append(open, strconv.Itoa(target.APIServerPort))
@@ -166,6 +168,9 @@ func ports(f *Facts) []string {
 	numbers := []int{target.KubeletHealthPort}
 	if f.Machine.Joins() {
 		numbers = []int{target.KubeletPort, target.KubeletHealthPort}
+		if f.Plan.Flannel() {
+			numbers = append(numbers, target.FlannelHealthPort)
+		}
 	}
 	if f.Machine.ControlPlane() {
 		numbers = append(numbers, target.APIServerPort, target.ManagerPort, target.SchedulerPort)

@@ -2,6 +2,7 @@ package rollout
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -135,29 +136,38 @@ func (s *sequencer) apply(withObjects, withTokens bool) {
 				"(docs/leaked.md)")
 	}
 	step.How = append(step.How, s.applications(slices.Concat(objects, tokens))...)
-	restarted := s.restarted(objects)
-	if len(restarted) > 0 {
-		step.How = append(step.How, "kubectl -n kube-system rollout restart daemonset kube-proxy"+
-			"  # it reads its settings when it starts")
-	}
+	how, restarted := s.restarted(objects)
+	step.How = append(step.How, how...)
 	step.How = append(step.How, pools...)
 	step.Wait = s.rollouts(slices.Concat(objects, restarted))
 	s.list = append(s.list, step)
 }
 
-// restarted returns the DaemonSet of kube-proxy if its settings are among the objects.
-func (s *sequencer) restarted(objects []change.Object) (out []change.Object) {
-	if !slices.ContainsFunc(objects, func(o change.Object) bool {
-		return o.Name() == "configmap-kube-proxy.yaml"
-	}) {
-		return nil
-	}
-	for _, o := range s.diff.new.Objects() {
-		if o.Name() == "daemonset-kube-proxy.yaml" {
-			out = append(out, o)
+// readers are the DaemonSets whose programs read their settings, a ConfigMap, when they start.
+var readers = []struct{ settings, file, namespace, name string }{
+	{"configmap-kube-flannel_kube-flannel-cfg.yaml", "daemonset-kube-flannel_kube-flannel-ds.yaml",
+		"kube-flannel", "kube-flannel-ds"},
+	{"configmap-kube-proxy.yaml", "daemonset-kube-proxy.yaml", "kube-system", "kube-proxy"},
+}
+
+// restarted returns the DaemonSets whose settings are among the objects, and the commands that
+// start their pods anew.
+func (s *sequencer) restarted(objects []change.Object) (how []string, out []change.Object) {
+	for _, r := range readers {
+		if !slices.ContainsFunc(objects, func(o change.Object) bool {
+			return o.Name() == r.settings
+		}) {
+			continue
+		}
+		for _, o := range s.diff.new.Objects() {
+			if o.Name() == r.file {
+				how = append(how, fmt.Sprintf("kubectl -n %s rollout restart daemonset %s"+
+					"  # it reads its settings when it starts", r.namespace, r.name))
+				out = append(out, o)
+			}
 		}
 	}
-	return out
+	return how, out
 }
 
 // objectsLeft returns the objects that are left to apply, without bootstrap tokens, and whether it

@@ -13,6 +13,8 @@ const (
 	Pause             = "pause"
 	KubeVIP           = "kube-vip"
 	HAProxy           = "haproxy"
+	Flannel           = "flannel"
+	FlannelPlugin     = "flannel-cni-plugin"
 )
 
 // Component is a program that runs from an image.
@@ -40,6 +42,8 @@ var Components = []Component{
 	{Name: KubeVIP, Image: "ghcr.io/kube-vip/kube-vip:v1.1.2"},
 	// HAProxy 3.2 has long-term support until 2030.
 	{Name: HAProxy, Image: "docker.io/library/haproxy:3.2.23-alpine"},
+	{Name: Flannel, Image: "ghcr.io/flannel-io/flannel:v0.28.10"},
+	{Name: FlannelPlugin, Image: "ghcr.io/flannel-io/flannel-cni-plugin:v1.9.1-flannel3"},
 }
 
 // ComponentNames returns the names of all components, in the order of the table.

@@ -19,7 +19,11 @@ const (
 	LastNodePort       = 32767
 	VIPMetricsPort     = 2112 // of kube-vip; its probes ask it too
 	BalancerHealthPort = 6444 // of the balancer on a worker; kiln's own choice
+	FlannelHealthPort  = 6445 // of Flannel, on loopback; its own 8081 is one that pods like
 )
+
+// VXLANPort is the UDP port to which Flannel sends packets of pods: the kernel's default.
+const VXLANPort = 8472
 
 // WireGuardPort is the UDP port to which machines send encrypted packets of pods. People who let
 // WireGuard pass know it, and Flannel and Calico have it too.

@@ -8,6 +8,7 @@
 #
 #   cloud-init   a control plane and a worker
 #   ignition     the same from Ignition documents
+#   flannel      the same with Flannel, and pods on both machines
 #   ha           three control planes and a worker, in a random order with random delays; then a
 #                control plane with an empty disk and the same document
 #   workloads    kube-proxy gets an image that does not exist, and kiln status says so
@@ -33,6 +34,8 @@ source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 source "$here/cluster.sh"
 # shellcheck source=etcd.sh
 source "$here/etcd.sh"
+# shellcheck source=probes.sh
+source "$here/probes.sh"
 # shellcheck source=begin.sh
 source "$here/begin.sh"
 # shellcheck source=cis.sh
@@ -40,7 +43,7 @@ source "$here/cis.sh"
 # shellcheck source=as-operator.sh
 source "$here/as-operator.sh"
 
-every=(cloud-init ignition ha workloads damaged broken)
+every=(cloud-init ignition flannel ha workloads damaged broken)
 seed=$RANDOM scenarios=() cached='' hold_logs='' arguments=("$@")
 while (($#)); do
   case $1 in
@@ -139,6 +142,16 @@ scenario_ignition() {
   power_on_all worker-1 cp-1
   boots_well
   within 1 "the control plane knows its surroundings" knows_its_surroundings cp-1
+}
+
+scenario_flannel() {
+  adapt_case() { lay_over "$dir/cluster.yaml" "$here/clusters/flannel.yaml"; }
+  render_case fast
+  power_on_all worker-1 cp-1
+  boots_well
+  within "$step_limit" "CoreDNS Available" coredns_is_available
+  make_probes
+  check_probes ""
 }
 
 scenario_ha() {

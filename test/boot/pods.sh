@@ -20,7 +20,12 @@
 #   flushed    somebody removes all rules of nftables, as nftables.service does when it reloads
 #   dropped    two segments, and vxlan never: the machines say whose pods do not answer
 #   away       the API server is away for AWAY seconds (600), and a machine reboots meanwhile
+#   host-gw    Flannel on one segment, without VXLAN
+#   no-proxy   Flannel on two segments, without kube-proxy: pods alone are asked
 #   thousand   a thousand more Nodes: what the API server is asked, and when all routes are set
+#
+# CNI is the network of pods: routed (the default) or flannel, for which direct, segments, small,
+# ipv6, dual, iptables, cache, encrypted, host-gw and no-proxy are made.
 #
 # The first five and encrypted end with a machine that joins later: the documents of the others are
 # the same as before, and so are their files. In pool a machine joins later, too.
@@ -52,7 +57,8 @@ source "$here/pods-ask.sh"
 source "$here/pods-thousand.sh"
 
 every=(
-  direct segments small ipv6 dual pool iptables cache encrypted flushed dropped away thousand
+  direct segments small ipv6 dual pool iptables cache encrypted flushed dropped away host-gw
+  no-proxy thousand
 )
 scenarios=() arguments=("$@")
 while (($#)); do
@@ -83,6 +89,8 @@ thousand='' # a pod subnet with room for so many
 proxy=''    # another mode of kube-proxy than nftables
 caching=''  # a DNS cache on each machine
 encrypt=''  # encryption wireguard
+cni=${CNI:-routed} # the network of pods
+backend=''  # settings of Flannel's
 flushed=''  # ports of machines that pods have are gone
 
 # The router. It is not somebody who asks: the router's own cache of path MTUs changes what it sends.
@@ -128,8 +136,11 @@ join() {
   power worker-3
   within "$form_limit" "worker-3 has a Node" kubectl get node worker-3
   machines+=(worker-3)
-  within "$learned" "all others have the route to worker-3" all_know worker-3
-  ((SECONDS - power_on <= learned)) || fail "the route was there later than after $learned seconds"
+  [[ $cni != routed ]] || {
+    within "$learned" "all others have the route to worker-3" all_know worker-3
+    ((SECONDS - power_on <= learned)) ||
+      fail "the route was there later than after $learned seconds"
+  }
   within "$form_limit" "worker-3 Ready" nodes_are_ready
   within "$step_limit" "hook done on it" is_done worker-3
   pods worker-3
@@ -155,13 +166,13 @@ holds() { # what a network promises, once its machines have power
 
 scenario_direct() {
   works ipv4 1
-  has_no_vxlan cp-1
+  [[ $cni != routed ]] || has_no_vxlan cp-1
   join
   check_net
 }
 has_no_vxlan() { # has_no_vxlan MACHINE
   vm ssh "$1" ip -o link >"$tmp/attempt" || fail "$1 does not show its devices"
-  ! grep -F kiln-vxlan "$tmp/attempt" || fail "$1 has a VXLAN"
+  ! grep -F -e kiln-vxlan -e flannel.1 "$tmp/attempt" || fail "$1 has a VXLAN"
 }
 scenario_segments() {
   works ipv4 2
@@ -184,6 +195,28 @@ scenario_dual() {
   join
   check_net
 }
+
+# Nothing of Flannel's needs kube-proxy. CoreDNS does, so names and Services are not asked.
+scenario_host-gw() {
+  cni=flannel backend='backend: host-gw'
+  works ipv4 1
+  has_no_vxlan cp-1
+  join
+  check_net
+}
+scenario_no-proxy() {
+  cni=flannel proxy=none
+  set_up dual 2
+  within "$form_limit" "all nodes Ready" nodes_are_ready
+  within "$step_limit" "hook done on every machine" hooks_are_done
+  within "$step_limit" "pods may take ports" kubectl label namespace default --overwrite \
+    pod-security.kubernetes.io/enforce=privileged
+  pods "${machines[@]}"
+  within "$step_limit" "every pod reaches every pod and port" all_connected
+  within "$step_limit" "no kube-proxy" has_no_proxy
+  check_net
+}
+has_no_proxy() { [[ -z $(kubectl get pods -A -o name -l k8s-app=kube-proxy) ]]; }
 
 # A machine of the pool keeps its part while it is off. While the API server is away as well, it has
 # its routes when it comes back.

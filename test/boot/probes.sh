@@ -1,4 +1,4 @@
-# shellcheck shell=bash
+# shellcheck shell=bash disable=SC2154,SC2317
 # Pods and Services that show what the network of pods does (probe/main.go), as manifests. Sourced.
 
 # probe_pod NAME MACHINE [APP [PORT]] prints a pod of the probe on that machine, with the label app,
@@ -36,4 +36,38 @@ spec:
   selector: {app: probe-server}
   ports: [{port: 80, targetPort: 8080}]
 EOF
+}
+
+# make_probes: a pod that asks on the first machine, one that answers on the last, and a Service.
+make_probes() {
+  {
+    probe_pod probe-client "${machines[0]}"
+    probe_pod probe-server "${machines[-1]}"
+    probe_service
+  } >"$dir/probe.yaml"
+  within "$step_limit" "probe pods created" kubectl apply --server-side -f "$dir/probe.yaml"
+}
+
+# check_probes WHEN: the two reach each other, Services and names.
+check_probes() {
+  within "$step_limit" "pod reaches pod on another machine$1" pod_answers
+  within "$step_limit" "pod reaches service by name$1" service_answers
+  within "$step_limit" "pod resolves kubernetes.default$1" dns_resolves
+}
+# answers URL: the client pod gets the server pod's answer from URL.
+answers() {
+  local answer
+  answer=$(kubectl exec probe-client -- /probe get "$1") && echo "$answer" && [[ $answer == probe-server ]]
+}
+pod_answers() {
+  local ip
+  ip=$(kubectl get pod probe-server -o jsonpath='{.status.podIP}') && [[ -n $ip ]] && answers "http://$ip:8080/"
+}
+service_answers() { answers http://probe.default.svc.cluster.local/; }
+
+dns_resolves() {
+  local found wanted
+  found=$(kubectl exec probe-client -- /probe resolve kubernetes.default.svc.cluster.local) &&
+    wanted=$(kubectl get service kubernetes -o jsonpath='{.spec.clusterIP}') &&
+    echo "found $found, wanted $wanted" && [[ $found == "$wanted" ]]
 }

@@ -66,24 +66,6 @@ every_api_server_is_ready() {
   done
 }
 
-# answers URL: the client pod gets the server pod's answer from URL.
-answers() {
-  local answer
-  answer=$(kubectl exec probe-client -- /probe get "$1") && echo "$answer" && [[ $answer == probe-server ]]
-}
-pod_answers() {
-  local ip
-  ip=$(kubectl get pod probe-server -o jsonpath='{.status.podIP}') && [[ -n $ip ]] && answers "http://$ip:8080/"
-}
-service_answers() { answers http://probe.default.svc.cluster.local/; }
-
-dns_resolves() {
-  local found wanted
-  found=$(kubectl exec probe-client -- /probe resolve kubernetes.default.svc.cluster.local) &&
-    wanted=$(kubectl get service kubernetes -o jsonpath='{.spec.clusterIP}') &&
-    echo "found $found, wanted $wanted" && [[ $found == "$wanted" ]]
-}
-
 logs_are_shown() { kubectl logs probe-server | grep 'GET / from'; }
 exec_works() { [[ $(kubectl exec probe-server -- /probe get http://127.0.0.1:8080/) == probe-server ]]; }
 
@@ -227,9 +209,7 @@ check_hardening() {
 
 # check_pods: the pods on two machines, the network between them, names, logs and exec.
 check_pods() {
-  within "$step_limit" "pod reaches pod on another machine$1" pod_answers
-  within "$step_limit" "pod reaches service by name$1" service_answers
-  within "$step_limit" "pod resolves kubernetes.default$1" dns_resolves
+  check_probes "$1"
   within "$step_limit" "kubectl logs$1" logs_are_shown
   within "$step_limit" "kubectl exec$1" exec_works
 }
@@ -262,8 +242,7 @@ run_case() {
   within "$step_limit" "every API server ready" every_api_server_is_ready
   within "$step_limit" "CoreDNS Available" coredns_is_available
 
-  { probe_pod probe-client "${machines[0]}" && probe_pod probe-server "${machines[-1]}" && probe_service; } >"$dir/probe.yaml"
-  within "$step_limit" "probe pods created" kubectl apply --server-side -f "$dir/probe.yaml"
+  make_probes
   check_pods ""
   check_hardening
   within "$step_limit" "kubelets' certificates are verified" kubelets_are_verified

@@ -25,8 +25,10 @@ type Finding struct {
 func Check(p *plan.Plan, objects []manifests.Object) (findings []Finding) {
 	j := newJudge(p, objects)
 	first := "" // the first network of pods
-	if p.Routed() {
-		first = "network.cni: routed"
+	own := ""   // kiln's
+	if cni := p.Config.Spec.Network.CNI; cni != "none" {
+		own = "network.cni: " + cni
+		first = own
 	}
 	for _, o := range j.objects {
 		for _, s := range settings {
@@ -41,12 +43,12 @@ func Check(p *plan.Plan, objects []manifests.Object) (findings []Finding) {
 		}
 		brought := j.brought(o)
 		switch {
-		case brought == nil:
+		case brought == nil || p.Flannel() && o.Namespace == manifests.FlannelNamespace:
 		case first == "":
 			first = brought.name
-		case first == "network.cni: routed":
-			findings = append(findings, o.finding("%s is a network of pods, and network.cni: "+
-				"routed is one, too; write network.cni: none", brought.name))
+		case own != "":
+			findings = append(findings, o.finding("%s is a network of pods, and %s is one, too; "+
+				"write network.cni: none", brought.name, own))
 		case first != brought.name:
 			findings = append(findings, o.finding("%s is a network of pods, and %s is one, too; "+
 				"remove one", brought.name, first))

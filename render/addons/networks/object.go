@@ -28,10 +28,10 @@ type object struct {
 // read are the kinds without pods whose fields the tables name.
 var read = []string{"ConfigMap", "FelixConfiguration", "IPPool", "Installation", "NetworkPolicy"}
 
-// newJudge decodes the objects that matter. Without add-ons it decodes none.
+// newJudge decodes the objects that matter. Without add-ons and Flannel it decodes none.
 func newJudge(p *plan.Plan, objects []manifests.Object) *judge {
 	j := &judge{plan: p}
-	if len(p.Config.Spec.Addons) == 0 {
+	if len(p.Config.Spec.Addons) == 0 && !p.Flannel() {
 		return j
 	}
 	for _, from := range objects {

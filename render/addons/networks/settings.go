@@ -133,11 +133,12 @@ func flannelMTU(_ *judge, o *object) []string {
 }
 
 // flannelFamilies reads the families that Flannel gives pods: IPv4 unless it is off.
-func flannelFamilies(_ *judge, o *object) (families []string) {
+func flannelFamilies(_ *judge, o *object) []string {
 	fields := netConfFields(o)
 	if fields == nil {
 		return nil
 	}
+	families := []string{} // not nil, also with both off
 	if on, set := fields["EnableIPv4"].(bool); on || !set {
 		families = append(families, "IPv4")
 	}

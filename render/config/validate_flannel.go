@@ -1,0 +1,79 @@
+package config
+
+import "kiln/render/yamlpath"
+
+// flannel checks the settings of Flannel.
+func (v *checker) flannel() {
+	net, at := &v.c.Spec.Network, v.spec.Key("network").Key("flannel")
+	f := &net.Flannel
+	if net.CNI != "flannel" {
+		if v.has(at) {
+			v.report(at, "has no effect with cni %s; remove it, or write cni: flannel", net.CNI)
+		}
+		return
+	}
+	if net.Encryption == wireGuard && f.Backend != wireGuard {
+		v.report(at.Key("backend"), "%s sends packets in clear, and network.encryption is "+
+			"wireguard; remove one of them", f.Backend)
+	}
+	v.flannelPort(at.Key("port"))
+	v.flannelMTU(at.Key("mtu"))
+	switch {
+	case f.Backend == "host-gw":
+		v.direct(at.Key("backend"), "host-gw", "network.flannel.backend host-gw",
+			"network.flannel.backend: vxlan")
+	case f.DirectRouting && f.Backend != "vxlan":
+		v.report(at.Key("directRouting"), "has no effect with backend %s; remove it", f.Backend)
+	case f.DirectRouting:
+		v.unrouted(at.Key("directRouting"), "directRouting", "Remove it")
+	}
+}
+
+func (v *checker) flannelPort(at *yamlpath.Location) {
+	const highest = 65535
+	f := &v.c.Spec.Network.Flannel
+	last := f.Port // the second of two ports follows the first
+	if f.Backend == wireGuard && len(v.c.Spec.Network.PodSubnets) > 1 {
+		last++
+	}
+	switch {
+	case f.Backend == "host-gw" && v.has(at):
+		v.report(at, "has no effect with backend host-gw, which needs no port; remove it")
+	case f.Port < 0 || last > highest:
+		v.report(at, "%d is out of range; write a UDP port from 1 to %d", f.Port,
+			highest-(last-f.Port))
+	}
+}
+
+func (v *checker) flannelMTU(at *yamlpath.Location) {
+	f := &v.c.Spec.Network.Flannel
+	switch {
+	case f.MTU == 0:
+	case f.Backend == "host-gw":
+		v.report(at, "has no effect with backend host-gw, where packets are as large as the "+
+			"interfaces of the machines allow; remove it")
+	case f.MTU < lowestMTU || f.MTU > highestMTU:
+		v.report(at, "%d is out of range; write %d to %d, or 0 for the MTU of each machine's "+
+			"interface", f.MTU, lowestMTU, highestMTU)
+	}
+}
+
+// flannelFolders checks that the nodes and pools have one folder of CNI plugins, since one
+// DaemonSet puts Flannel's plugin there on all of them.
+func (v *checker) flannelFolders(m settings) {
+	if v.c.Spec.Network.CNI != "flannel" {
+		return
+	}
+	if v.cniFolder.name == "" {
+		v.cniFolder = namedFolder{m.name, m.CNIBinDir()}
+	}
+	if first := v.cniFolder; m.CNIBinDir() != first.folder {
+		v.reportLayer(m, narrower(m, "profile", "os"), "%s has its CNI plugins in %s, and %s has "+
+			"them in %s: Flannel puts its plugin into one folder on all machines; use images with "+
+			"the same one, or write network.cni: none and bring a network with addons",
+			m.name, m.CNIBinDir(), first.name, first.folder)
+	}
+}
+
+// namedFolder is a folder, and the first machine that has it.
+type namedFolder struct{ name, folder string }
