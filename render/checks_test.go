@@ -42,7 +42,7 @@ spec:
 		`cluster.yaml:8:34: machines.ignorePreflight[1]: ` +
 			`no check of cp-1 has this name; did you mean "cpus"?`,
 		`cluster.yaml:11:54: workers.machines.ignorePreflight[3]: ` +
-			`no check of worker-1 has this name; docs/preflight.md lists them`,
+			`no check of worker-1 has this name; did you mean "port-6445"?`,
 		`cluster.yaml:11:65: workers.machines.ignorePreflight[4]: ` +
 			`no check of worker-1 has this name; docs/preflight.md lists them`,
 		`cluster.yaml:17:23: nodes[1].ignorePreflight[0]: ` +

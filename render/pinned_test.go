@@ -85,6 +85,10 @@ func TestUnpinned(t *testing.T) {
 			"registry.k8s.io/kube-scheduler:v1.36.3: ",
 		"cluster.yaml:7:22: kubernetesVersion: haproxy: image " +
 			"docker.io/library/haproxy:3.2.23-alpine: ",
+		"cluster.yaml:7:22: kubernetesVersion: flannel: image " +
+			"ghcr.io/flannel-io/flannel:v0.28.10: ",
+		"cluster.yaml:7:22: kubernetesVersion: flannel-cni-plugin: image " +
+			"ghcr.io/flannel-io/flannel-cni-plugin:v1.9.1-flannel3: ",
 		"cluster.yaml:17:7: controlPlane.patches[0]: static pod kube-scheduler: guard: image " +
 			"registry.example.com:5000/guard:v1: ",
 		"cluster.yaml:23:11: addons[0].path: Deployment web: nginx: image nginx:1.29: ",
@@ -117,7 +121,7 @@ func TestPinned(t *testing.T) {
 	require.NoError(t, err)
 	images, err := r.Images()
 	require.NoError(t, err)
-	require.Len(t, images, 13)
+	require.Len(t, images, 15)
 	for _, image := range images {
 		require.Regexp(t, `@sha256:[0-9a-f]{64}$`, image.Reference)
 		require.Equal(t, []string{"amd64"}, image.Arches, image.User)

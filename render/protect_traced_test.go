@@ -205,6 +205,9 @@ func TestNeverReadable(t *testing.T) {
 	needBoots(t)
 	strace := need.Program(t, "strace")
 	docs, dir := userDatas(t), t.TempDir()
+	bare := withoutProtection(docs[slices.IndexFunc(docs, func(d userData) bool {
+		return d.name == "amazon-linux/ip-10-0-0-11"
+	})])
 	seen := map[string]bool{}
 	docs = slices.DeleteFunc(docs, func(d userData) bool {
 		like := fmt.Sprintln(d.folders, d.touchedOnly, d.body != nil)
@@ -213,9 +216,6 @@ func TestNeverReadable(t *testing.T) {
 		return was && !*all
 	})
 	require.Greater(t, len(docs), 8)
-	bare := withoutProtection(docs[slices.IndexFunc(docs, func(d userData) bool {
-		return d.name == "amazon-linux/ip-10-0-0-11"
-	})])
 	docs = append(docs, bare)
 	rootOf := func(i int) string { return fmt.Sprintf("root-%03d", i) }
 	for i := range docs {

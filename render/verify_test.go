@@ -277,14 +277,14 @@ var alterations = []struct {
 	{"/var/lib/kubelet", func(m *aTree, path string) {
 		require.NoError(m.t, os.Chmod(m.root+path, 0o755))
 	}},
-	{"/var/lib/cni", func(m *aTree, path string) { m.remove(path) }},
+	{"/var/log/kubernetes", func(m *aTree, path string) { m.remove(path) }},
 	{"/etc/systemd/system/multi-user.target.wants/kubelet.service", // systemctl disable
 		func(m *aTree, path string) { m.remove(path) }},
 	{"/etc/systemd/system/multi-user.target.wants/kiln.service", func(m *aTree, path string) {
 		m.remove(path)
 		m.link("/etc/other.service", path)
 	}},
-	{"/etc/systemd/system/kiln-routes.service", func(m *aTree, path string) { // systemctl mask
+	{"/etc/systemd/system/kiln.service", func(m *aTree, path string) { // systemctl mask
 		m.remove(path)
 		m.link("/dev/null", path)
 	}},

@@ -191,16 +191,6 @@ var checkRows = []struct {
 		"systemd-run": `echo "Unicast reply from 10.0.0.11 [52:54:00:12:34:56] $*"; exit 1`},
 		"Unicast reply from 10.0.0.11 [52:54:00:12:34:56] --quiet --wait --pipe --collect arping " +
 			"-D -c 2 -w 2 -I eth0 10.0.0.11"},
-	{"walled", files{"/etc/kiln/forbidden": wallData}, programs{"ip": wallRules}, "holds"},
-	{"walled", files{"/etc/kiln/forbidden": wallData + "-4 10.244.0.0/16 168.63.129.16 80\n"},
-		programs{"ip": wallRules, "journalctl": "echo no ipproto"},
-		"pods reach 168.63.129.16: no ipproto"},
-	{"walled", files{"/etc/kiln/forbidden": "-4 10.244.0.0/16 169.254.169.254 80\n"},
-		programs{"ip": wallRules, "journalctl": ""}, "pods reach 169.254.169.254: "},
-	// without ip
-	{"walled", files{"/etc/kiln/forbidden": wallData}, programs{"journalctl": ""},
-		"pods reach 169.254.169.254: "},
-
 	{"kept routes", files{"/run/kiln-routes/routes.state": "ok\n"}, nil, "holds"},
 	{"kept routes", files{"/run/kiln-routes/routes.state": "1 ; route: invalid gateway\n"}, nil,
 		"1 ; route: invalid gateway"},
@@ -278,21 +268,8 @@ func leads(addresses ...string) string {
 	return text
 }
 
-// onEth0 is an ip that knows on which interface an address is. wallData is /etc/kiln/forbidden, and
-// wallRules is an ip that prints the rules for it, in the words of iproute2 6.1.
-const (
-	onEth0    = "echo '2: eth0    inet 10.0.0.11/24 scope global eth0'"
-	wallData  = "-4 10.244.0.0/16 169.254.169.254 54-65534\n-6 fd10::/56 fd00:ec2::254 54-65534\n"
-	wallRules = `case $* in
-'-4 rule show')
-	printf '0:\tfrom all lookup local\n'
-	printf '100:\tfrom 10.244.0.0/16 to 169.254.169.254 ipproto tcp dport 54-65534 prohibit\n'
-	;;
-'-6 rule show')
-	printf '100:\tfrom fd10::/56 to fd00:ec2::254 ipproto tcp dport 54-65534 prohibit\n'
-	;;
-esac`
-)
+// onEth0 is an ip that knows on which interface an address is.
+const onEth0 = "echo '2: eth0    inet 10.0.0.11/24 scope global eth0'"
 
 // answers is a curl that gets this code from the URL, its ninth argument, and prints both in the
 // requested form.

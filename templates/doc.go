@@ -54,8 +54,6 @@
 //	retire              paths and patterns removed at the end, at each later start, and after
 //	                    credential_end: install.crt, install.key,
 //	                    bootstrap-kubelet.conf, …
-//	wall                not empty if the kubelet may start only where the rules of
-//	                    /etc/kiln/forbidden are there
 //
 // Others are allowed and ignored. The steps are:
 //
@@ -182,14 +180,12 @@
 // The loop is in the hook, not in systemd: Restart= would do the machine step and the restarts of
 // units again each time, and its pause grows only from systemd 254 on.
 //
-// # /etc/kiln/routes, /etc/kiln/masquerade, /etc/kiln/forbidden
+// # /etc/kiln/routes, /etc/kiln/masquerade
 //
 // The file routes has a line "CIDR ADDRESS WAY" for each family: this machine's part of the pod
 // subnet, its address, and how packets of pods leave it (direct, vxlan, auto or wireguard). The
 // file masquerade has lines "ip|ip6 CIDR SUBNET": traffic from this machine's pods, in CIDR, to
-// addresses outside the cluster's pod subnet is masqueraded. The file forbidden has lines
-// "-4|-6 SUBNET ADDRESS PORTS": TCP connections from the subnet to that address and those ports
-// are refused.
+// addresses outside the cluster's pod subnet is masqueraded.
 //
 // # /etc/kiln/wireguard.key, /var/lib/kiln/wireguard.key
 //

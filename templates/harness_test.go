@@ -164,8 +164,8 @@ func newMachine(t *testing.T, shell []string, role string) *aMachine {
 	m.at("/etc/kiln/report", templates.Report)
 	m.at("/etc/kiln/steps", templates.Steps(
 		strings.Fields("pre-boot machine fetch extend packages preflight name restore others etcd "+
-			"kubelet member control-plane objects node labels role parts pods ready post-boot "+
-			"retire"),
+			"kubelet member control-plane objects node labels role network parts pods ready "+
+			"post-boot retire"),
 		templates.CheckKinds()))
 	m.at("/etc/machine-id", "6a1f0e6d3c5b4a29b8d7c6e5f4a3b2c1\n")
 	m.at("/etc/kubernetes/pki/ca.crt", "ca")
@@ -178,7 +178,6 @@ func newMachine(t *testing.T, shell []string, role string) *aMachine {
 		"swap": "off", "kubelet": "kubelet", "pre_boot": "", "post_boot": "", "marker": "",
 		"steps":   "files machine preflight kubelet node pods retire",
 		"restart": "systemd-modules-load.service systemd-sysctl.service containerd.service",
-		"wall":    "",
 		"retire":  "/etc/kubernetes/bootstrap-kubelet.conf /run/ignition.json",
 	}
 	m.check = []string{

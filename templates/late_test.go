@@ -21,6 +21,14 @@ func TestBootGoesOnTrying(t *testing.T) {
 	const (
 		answers = `rm -rf "$WORLD/rules"`
 		coredns = "/apis/apps/v1/namespaces/kube-system/deployments/coredns"
+
+		notReady = `{"status":{"conditions":[{"type":"PIDPressure","status":"False","reason":"x",` +
+			`"message":"kubelet has sufficient PID available"},{"type":"Ready",` +
+			`"status":"False","reason":"KubeletNotReady","message":"container runtime ` +
+			`network not ready: cni plugin not initialized"}],"nodeInfo":` +
+			`{"machineID":"6a1f0e6d3c5b4a29b8d7c6e5f4a3b2c1"}}}`
+		noNetwork = "FAULT node-not-ready https://10.0.0.11:6443/api/v1/nodes/cp-1: container " +
+			"runtime network not ready: cni plugin not initialized; "
 	)
 	for i, row := range []struct {
 		name  string
@@ -153,15 +161,13 @@ func TestBootGoesOnTrying(t *testing.T) {
 			mend: `echo ` + strings.TrimSpace(entry) + ` >"$KILN_ROOT/var/lib/kiln/parts"; ` +
 				`echo ok >"$KILN_ROOT/run/kiln-routes/entry.state"`},
 
-		// pods
-		{name: "not Ready", wrong: answer("GET", "*/nodes/*", 200, 0,
-			`{"status":{"conditions":[{"type":"PIDPressure","status":"False","reason":"x",`+
-				`"message":"kubelet has sufficient PID available"},{"type":"Ready",`+
-				`"status":"False","reason":"KubeletNotReady","message":"container runtime `+
-				`network not ready: cni plugin not initialized"}],"nodeInfo":`+
-				`{"machineID":"6a1f0e6d3c5b4a29b8d7c6e5f4a3b2c1"}}}`),
-			want: "FAULT node-not-ready https://10.0.0.11:6443/api/v1/nodes/cp-1: container " +
-				"runtime network not ready: cni plugin not initialized; ", mend: answers},
+		// pods, network
+		{name: "not Ready", wrong: answer("GET", "*/nodes/*", 200, 0, notReady),
+			want: noNetwork, mend: answers},
+		{name: "not Ready with Flannel", wrong: func(m *aMachine) {
+			m.data["steps"] = "files machine preflight kubelet node network retire"
+			answer("GET", "*/nodes/*", 200, 0, notReady)(m)
+		}, want: noNetwork, mend: answers},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			underOneShell(t, i, func(t *testing.T, shell []string) {

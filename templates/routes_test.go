@@ -149,34 +149,6 @@ func TestMasquerade(t *testing.T) {
 	})
 }
 
-// TestForbidden: a rule is set once, stays, and one that cannot be set is said once.
-func TestForbidden(t *testing.T) {
-	underEachShell(t, func(t *testing.T, shell []string) {
-		r := newRouter(t, shell, "", "ip")
-		write(t, r.root+"/etc/kiln/forbidden", "-4 10.244.0.0/16 169.254.169.254 54-65534\n-6 "+
-			"fd00:10:244::/48 fd00:ec2::254 80\n", 0o600)
-		write(t, r.world+"/again", "", 0o600)
-		out := r.run()
-		want := "-4 rule add from 10.244.0.0/16 to 169.254.169.254 ipproto tcp dport 54-65534 " +
-			"priority 100 prohibit\n" +
-			"-6 rule add from fd00:10:244::/48 to fd00:ec2::254 ipproto tcp dport 80 priority " +
-			"100 prohibit\n"
-		if got := r.read("set"); got != want || r.read("ip") != want+want ||
-			strings.Contains(out, "metadata") {
-			t.Errorf("%s%s\nwant %s", out, got, want)
-		}
-
-		write(t, r.root+"/etc/kiln/forbidden", "-4 10.244.0.0/16 169.254.42.42 54-65534\n", 0o600)
-		write(t, r.world+"/again", "", 0o600)
-		want = "pods can reach the metadata service: 169.254.42.42: RTNETLINK answers: " +
-			"Operation not supported\n"
-		if out := r.run(); strings.Count(out, want) != 1 ||
-			!strings.Contains(r.read("sleep"), "5\n5\n") {
-			t.Errorf("%s\nwant once %s", out, want)
-		}
-	})
-}
-
 // TestServices: kube-proxy ends when its table goes, and is left alone before it has one, and if it
 // has none.
 func TestServices(t *testing.T) {

@@ -118,7 +118,9 @@ func BackupTimer(every time.Duration) string {
 //	kubelet.service                     every machine, enabled; its command line is that of
 //	                                    KubeletDropIn
 //	containerd.service                  machines that fetch it, enabled
-//	kiln-routes.service                 machines with routes or masquerading, enabled
+//	kiln-routes.service                 machines with routes, enabled
+//	kiln-wall.service                   machines that refuse pods a metadata service, enabled; its
+//	                                    commands are those of Wall
 //	kiln-backup.service                 members of etcd that take snapshots; BackupTimer starts
 //	                                    it
 //	containerd.service.d/10-kiln.conf   Flatcar
@@ -135,6 +137,31 @@ func Unit(name string) string {
 	}
 	return string(text)
 }
+
+// Wall returns kiln-wall.service, which refuses connections of pods with routing rules. Each rule
+// is arguments of ip(8), such as "-4 rule add from 10.244.0.0/16 … prohibit". A rule that is there
+// already is left alone, and no reload of a firewall removes one. The unit has no ExecStop:
+// whatever stops it, the rules stay.
+func Wall(rules []string) string {
+	var b strings.Builder
+	for _, r := range rules {
+		fmt.Fprintf(&b, `ExecStart=/bin/sh -c 'e=$$(ip %s 2>&1) || `+
+			`case $$e in *"File exists"*) ;; *) echo "ip %[1]s: $$e" >&2; exit 1 ;; esac'`+"\n", r)
+	}
+	return strings.Replace(Unit("kiln-wall.service"), "RULES\n", b.String(), 1)
+}
+
+// WallDropIn lets the kubelet start only where the rules of Wall are set.
+const WallDropIn = "[Unit]\nRequires=kiln-wall.service\nAfter=kiln-wall.service\n"
+
+// FirewallDropIn is for nftables.service, which removes the rules of all others when it starts or
+// reloads; firewalld removes its own alone. kube-proxy and flanneld set theirs when they start, and
+// look for them again after an hour or never. So it ends both, and the kubelet starts them anew.
+const FirewallDropIn = "[Service]\nExecStartPost=-" + endServers + "\nExecReload=-" +
+	endServers + "\n"
+
+const endServers = `/bin/sh -c 'for p in /proc/[0-9]*; do read -r c <$$p/comm && ` +
+	`case $$c in kube-proxy|flanneld) kill $${p##*/} ;; esac; done 2>/dev/null; :'`
 
 // Hidden is a drop-in under /etc/systemd/system that takes the place of one below /usr. Those of
 // target.System.Hides start the kubelet by themselves, or with other flags.

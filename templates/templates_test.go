@@ -85,7 +85,11 @@ func TestUnits(t *testing.T) {
 	must(t, filepath.WalkDir("units", func(path string, d fs.DirEntry, err error) error {
 		if err == nil && !d.IsDir() {
 			name := strings.TrimPrefix(path, "units/")
-			write(t, filepath.Join(dir, name), templates.Unit(name), 0o600)
+			text := templates.Unit(name)
+			if name == "kiln-wall.service" {
+				text = templates.Wall([]string{"-4 rule add from 10.244.0.0/16 prohibit"})
+			}
+			write(t, filepath.Join(dir, name), text, 0o600)
 		}
 		return err
 	}))
@@ -95,7 +99,8 @@ func TestUnits(t *testing.T) {
 	if err != nil || strings.Contains(string(out), "kubelet.service") {
 		t.Errorf("%v\n%s", err, out)
 	}
-	for _, unit := range []string{"kiln.service", "kiln-routes.service", "kiln-backup.service"} {
+	for _, unit := range []string{"kiln.service", "kiln-routes.service", "kiln-wall.service",
+		"kiln-backup.service"} {
 		out, err := exec.Command(analyze, "--offline=true", "--threshold=30", "--no-pager",
 			"security", dir+"/"+unit).CombinedOutput()
 		if err != nil {

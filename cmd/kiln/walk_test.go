@@ -154,8 +154,12 @@ func requirePorts(t *testing.T, page, review string) {
 		fmt.Sprintf("control-plane worker tcp %d", target.KubeletPort),
 		"control-plane control-plane tcp " + etcd, "etcd etcd tcp " + etcd,
 		fmt.Sprintf("control-plane etcd tcp %d", target.EtcdClientPort),
-		"control-plane control-plane udp 4789", "control-plane worker udp 4789",
-		"worker control-plane udp 4789", "worker worker udp 4789",
+	}
+	for _, way := range []string{
+		"control-plane control-plane", "control-plane worker", "worker control-plane",
+		"worker worker",
+	} {
+		want = append(want, fmt.Sprintf("%s udp %d", way, target.VXLANPort))
 	}
 	var rules []string
 	open := map[string][]string{} // the ports of TCP into a role
@@ -183,14 +187,18 @@ func requirePorts(t *testing.T, page, review string) {
 // nodePorts are the ports of Services, which people open where they want them.
 var nodePorts = fmt.Sprintf("%d-%d", target.FirstNodePort, target.LastNodePort)
 
-// openPorts returns the ports that a machine's check of firewalld wants open.
+// openPorts returns the ports of TCP that a machine's check of firewalld wants open. It wants that
+// of VXLAN, too.
 func openPorts(t *testing.T, review, node string) []string {
 	t.Helper()
 	checks := read(t, filepath.Join(review, node, "etc", "kiln", "checks"))
-	m := regexp.MustCompile(`(?m)^firewalld\|.*\|open ports ([0-9 -]+) and`).
+	m := regexp.MustCompile(`(?m)^firewalld\|.*\|open ports (.+?) and`).
 		FindStringSubmatch(checks)
 	require.NotNil(t, m)
-	return strings.Fields(m[1])
+	ports := strings.Fields(m[1])
+	udp := fmt.Sprintf("%d/udp", target.VXLANPort)
+	require.Contains(t, ports, udp)
+	return slices.DeleteFunc(ports, func(port string) bool { return port == udp })
 }
 
 // pages are all walks, by their platform: the operating system of each, and the page's name.

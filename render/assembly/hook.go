@@ -22,8 +22,8 @@ func (t *tree) addHook() error {
 	t.addFile(templates.BootPath, 0o600, templates.Boot, "the first-boot hook")
 	t.addFile(templates.ReportPath, 0o600, templates.Report,
 		"what the hook does as sh /etc/kiln/boot report, or verify")
-	lines, kinds, walled := t.checks()
-	t.addFile(plan.KilnDir+"/machine", 0o600, t.machineData(walled),
+	lines, kinds := t.checks()
+	t.addFile(plan.KilnDir+"/machine", 0o600, t.machineData(),
 		"what the hook knows of this machine")
 	t.addFile(plan.KilnDir+"/checks", 0o600, lines, "preflight checks: id, severity, check, remedy")
 	t.addFile(templates.StepsPath, 0o600, templates.Steps(t.steps(), kinds),
@@ -37,8 +37,8 @@ func (t *tree) addHook() error {
 }
 
 // machineData returns the facts that the hook needs about this machine, as shell assignments. The
-// values are quoted, so the shell expands nothing in them. walled is as checks returns it.
-func (t *tree) machineData(walled bool) string {
+// values are quoted, so the shell expands nothing in them.
+func (t *tree) machineData() string {
 	p, m := t.Plan, t.m
 	var b strings.Builder
 	set := func(name string, values ...string) {
@@ -94,7 +94,6 @@ func (t *tree) machineData(walled bool) string {
 	set("restart", t.restartedUnits()...)
 	set("marker", manifests.MarkerPath)
 	set("retire", t.removedPaths()...)
-	set("wall", map[bool]string{true: "closed"}[walled])
 	if roles := m.Roles(); len(roles) > 0 {
 		set("roles", roles...)
 	}
@@ -181,8 +180,11 @@ func (t *tree) restartedUnits() []string {
 	if !t.m.Packaged() { // its package starts it
 		out = append(out, "containerd.service")
 	}
-	if t.n.File(templates.RoutesPath) != nil {
+	if t.Plan.Routed() && t.m.Joins() {
 		out = append(out, "kiln-routes.service")
+	}
+	if len(t.Plan.Forbidden(t.m)) > 0 {
+		out = append(out, "kiln-wall.service")
 	}
 	return out
 }

@@ -1,9 +1,7 @@
 package assembly
 
 import (
-	"fmt"
 	"slices"
-	"strings"
 
 	"kiln/render/cni"
 	"kiln/render/interfaces"
@@ -11,36 +9,27 @@ import (
 	"kiln/templates"
 )
 
-// addPodNetwork adds the network of the machine's pods. With cni routed that is a bridge with
-// addresses from the machine's own pod CIDRs, a program that keeps routes to the other machines,
-// and masquerading of traffic that leaves the cluster. With every cni it closes the
-// platform's metadata service to pods, and keeps the machine's network manager off their
-// interfaces. An etcd machine gets none of this: its only pod, the member's, is on the host's
-// network.
+// addPodNetwork adds the network of the machine's pods. With every cni it closes the platform's
+// metadata service to pods, and keeps the machine's network manager off their interfaces. With cni
+// flannel the rest is API objects. With cni routed it is a bridge with addresses from the machine's
+// own pod CIDRs, a program that keeps routes to the other machines, and masquerading of traffic
+// that leaves the cluster. An etcd machine gets none of this: its only pod, the member's, is on the
+// host's network.
 func (t *tree) addPodNetwork() error {
 	if !t.m.Joins() {
 		return nil
 	}
 	unmanaged := interfaces.Unmanaged(t.m.System.Network, t.Plan.Config.PodInterfaces())
 	t.n.Files = append(t.n.Files, unmanaged...)
-	forbidden := t.Plan.Forbidden(t.m)
-	if t.Plan.Routed() || len(forbidden) > 0 {
-		t.addFile(templates.RoutesPath, 0o600, templates.Routes, "program of kiln-routes.service")
-		t.addUnit("kiln-routes.service", true, true)
-	}
-	if len(forbidden) > 0 {
-		var lines strings.Builder
-		for _, f := range forbidden {
-			family := map[bool]string{true: "-4", false: "-6"}[f.To.Is4()]
-			fmt.Fprintf(&lines, "%s %s %s %s\n", family, f.Pods, f.To, f.Ports)
-		}
-		t.addFile(plan.KilnDir+"/forbidden", 0o644, lines.String(),
-			"family, the cluster's pods, the service that is closed to them, its TCP ports",
-			"security.metadataService", "network.podSubnets", t.m.Settings.Path("platform"))
+	t.addWall()
+	if t.Plan.Flannel() {
+		t.addFlannel()
 	}
 	if !t.Plan.Routed() {
 		return nil
 	}
+	t.addFile(templates.RoutesPath, 0o600, templates.Routes, "program of kiln-routes.service")
+	t.addUnit("kiln-routes.service", true, true)
 	// The folders exist before kiln-routes.service starts: the unit's sandbox shows only folders
 	// that existed then.
 	t.addDir("/var/lib/cni", 0o700, "")
@@ -76,4 +65,30 @@ func (t *tree) addPodNetwork() error {
 	t.addFile(plan.KilnDir+"/masquerade", 0o644, cni.Masquerade(masked, t.Plan.PodSubnets),
 		"family, pods of this machine, the cluster's pods")
 	return nil
+}
+
+// addWall closes the metadata service to pods. Where its preflight check only warns, the kubelet
+// starts without the rules.
+func (t *tree) addWall() {
+	var rules []string
+	for _, f := range t.Plan.Forbidden(t.m) {
+		rules = append(rules, f.Rule())
+	}
+	if len(rules) == 0 {
+		return
+	}
+	t.addUnitWith(plan.WallUnit, 0o644, templates.Wall(rules), true, true,
+		"security.metadataService", "network.podSubnets", t.m.Settings.Path("platform"))
+	if !slices.Contains(t.m.Settings.IgnorePreflight, "metadata-wall") {
+		t.addFile(plan.UnitDir+"/kubelet.service.d/20-kiln-wall.conf", 0o644, templates.WallDropIn,
+			"no kubelet without the rules of "+plan.WallUnit,
+			t.m.Settings.Paths("ignorePreflight")...)
+	}
+}
+
+// addFlannel adds what Flannel needs of the machine beside the API objects.
+func (t *tree) addFlannel() {
+	t.addFile(plan.UnitDir+"/nftables.service.d/90-kiln.conf", 0o644, templates.FirewallDropIn,
+		"the rules of kube-proxy and Flannel come back after those of a firewall")
+	t.addFile(plan.LeasesLock, 0o600, "", "the plugin host-local would let others read it")
 }

@@ -14,9 +14,8 @@ import (
 	"kiln/render/target"
 )
 
-// checks returns the preflight checks of this machine, a line each, and their kinds. walled reports
-// whether the check that pods cannot reach the metadata service stops the boot, rather than warns.
-func (t *tree) checks() (lines string, kinds []string, walled bool) {
+// checks returns the preflight checks of this machine, a line each, and their kinds.
+func (t *tree) checks() (lines string, kinds []string) {
 	facts := t.preflight()
 	facts.From, facts.Until = t.Public.Validity(t.Plan, t.m)
 	facts.TokenEnd = t.Public.TokenEnd(t.m)
@@ -24,7 +23,6 @@ func (t *tree) checks() (lines string, kinds []string, walled bool) {
 	previous := ""
 	for _, c := range preflight.Checks(facts) {
 		kinds = append(kinds, c.Kind())
-		walled = walled || c.Kind() == "walled" && c.Severity != preflight.Warn
 		// Ten ports share one remedy. Where a line has none, the hook uses that of the line before.
 		if c.Remedy == previous {
 			c.Remedy = ""
@@ -34,7 +32,7 @@ func (t *tree) checks() (lines string, kinds []string, walled bool) {
 		b.WriteString(c.String())
 	}
 	slices.Sort(kinds)
-	return b.String(), slices.Compact(kinds), walled
+	return b.String(), slices.Compact(kinds)
 }
 
 // preflight returns the facts that the checks of this machine are made from. The dates are missing,

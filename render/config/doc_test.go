@@ -16,7 +16,7 @@ func TestField(t *testing.T) {
 	cni, ok := config.Field("network.cni")
 	require.True(t, ok)
 	require.Equal(t, "string", cni.Type)
-	require.Equal(t, "routed", cni.Default)
+	require.Equal(t, "flannel", cni.Default)
 	require.Equal(t, []string{"flannel", "routed", "none"}, cni.Enum)
 	require.True(t, strings.HasPrefix(cni.Text, "cni is how pods reach each other."))
 

@@ -55,7 +55,7 @@ func TestParseDefaults(t *testing.T) {
 	require.Equal(t, []string{"10.96.0.0/12"}, s.Network.ServiceSubnets)
 	require.Equal(t, []int{24}, s.Network.NodeMaskSizes)
 	require.Equal(t, "cluster.local", s.Network.DNSDomain)
-	require.Equal(t, "routed", s.Network.CNI)
+	require.Equal(t, "flannel", s.Network.CNI)
 	require.Equal(t, "nftables", s.Network.Proxy)
 	require.Equal(t, config.Duration(8760*time.Hour), s.Certificates.Lifetime)
 	require.Equal(t, config.Duration(87600*time.Hour), s.Certificates.CALifetime)

@@ -19,7 +19,7 @@ type Network struct {
 	// of each other from the API server, so a new machine changes no document of another. none: you
 	// bring a CNI plugin with addons. Nothing enforces a NetworkPolicy with flannel or routed
 	// (docs/pod-networks.md).
-	CNI string `json:"cni,omitempty" enum:"flannel,routed,none" default:"routed"`
+	CNI string `json:"cni,omitempty" enum:"flannel,routed,none" default:"flannel"`
 	// Flannel are the settings of Flannel, with cni flannel. Its backend and port are for the life
 	// of the cluster.
 	Flannel Flannel `json:"flannel,omitempty"`

@@ -57,11 +57,17 @@ var Files = []File{
 	{Path: plan.KilnDir + "/routes", Form: Lines, Part: hook},
 	{Path: plan.KilnDir + "/masquerade", Form: Lines, Part: hook},
 	{Path: plan.WireGuardKey, Form: Hidden},
-	{Path: plan.KilnDir + "/forbidden", Form: Lines, Part: hook},
 	{Path: plan.UnitDir + "/kiln-routes.service", Form: Unit},
 	{Path: plan.CNIConfig, Form: YAML, Open: true},
 	{Path: plan.PoolCNIConfig, Form: YAML, Open: true, Part: hook},
 	{Path: plan.KilnDir + "/parts", Form: Lines, Part: hook},
+
+	// What pods may not reach, and what other firewalls may not end.
+	{Path: plan.UnitDir + "/" + plan.WallUnit, Form: Unit},
+	{Path: plan.UnitDir + "/kubelet.service.d/20-kiln-wall.conf", Form: Unit},
+	{Path: plan.UnitDir + "/nftables.service.d/90-kiln.conf", Form: Unit},
+	{Path: plan.LeasesLock, Form: Lines, Open: true,
+		Change: Later, Why: "the plugin host-local makes it, too"},
 
 	// Snapshots of etcd.
 	{Path: templates.BackupPath, Form: Program, Open: true, Part: hook},

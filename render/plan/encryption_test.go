@@ -30,7 +30,7 @@ kind: Cluster
 metadata: {name: prod}
 spec:
   kubernetesVersion: v1.36.3
-  network: {encryption: `+row.encryption+`}
+  network: {cni: routed, encryption: `+row.encryption+`}
   machines:
     `+row.machines+`
   nodes:

@@ -55,6 +55,11 @@ const (
 	CNIConfDir       = "/etc/cni/net.d"
 	CNIConfig        = CNIConfDir + "/10-kiln.conflist"
 	PoolCNIConfig    = KilnDir + "/cni" // what a pool's machine makes CNIConfig of
+
+	// LeasesLock is a file of the plugin host-local with cni flannel.
+	LeasesLock = "/var/lib/cni/networks/cbr0/lock"
+
+	WallUnit = "kiln-wall.service" // keeps pods from the metadata service
 )
 
 // EtcdUser is the name of etcd's own user and group on the machines with a member (CIS 1.1.12).

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"fmt"
 	"net/netip"
 	"slices"
 	"strconv"
@@ -75,6 +76,14 @@ type Forbidden struct {
 	Pods  netip.Prefix
 	To    netip.Addr
 	Ports string // of TCP, as ip rule takes them: 80, or 54-65534
+}
+
+// Rule returns the arguments of ip(8) that add a rule against it. Rules come before the routing
+// tables and belong to no firewall.
+func (f Forbidden) Rule() string {
+	family := map[bool]string{true: "-4", false: "-6"}[f.To.Is4()]
+	return fmt.Sprintf("%s rule add from %s to %s ipproto tcp dport %s priority 100 prohibit",
+		family, f.Pods, f.To, f.Ports)
 }
 
 // allButDNS are the closed ports of a metadata service. On some platforms its address answers DNS

@@ -103,15 +103,15 @@ var network = []Entry{
 		Source: "two clusters with equal addresses must not mix",
 		calls:  peers,
 	}, {
-		ID: "metadata-wall", Reads: "`ip rule`",
+		ID: "metadata-wall", Reads: "`kiln-wall.service`",
 		Wants: "pods cannot reach the platform's metadata service, " +
 			"with `security.metadataService: deny`",
 		Severity: Wait,
-		Remedy: "journalctl -u kiln-routes says why; " +
+		Remedy: "journalctl -u kiln-wall says why; " +
 			"set security.metadataService: allow to do without",
 		Source: "docs/security.md",
 		calls: func(f *Facts) []call {
-			return when(len(f.Plan.Forbidden(f.Machine)) > 0, "walled")
+			return when(len(f.Plan.Forbidden(f.Machine)) > 0, "active "+plan.WallUnit)
 		},
 	},
 }

@@ -73,7 +73,7 @@ var programs = []Entry{
 		},
 	}, {
 		ID: "cni-plugins", Reads: "`/opt/cni/bin`",
-		Wants:    "bridge, host-local, loopback, portmap with `network.cni: routed`",
+		Wants:    "bridge, host-local, loopback, portmap, unless `network.cni` is `none`",
 		Severity: Stop,
 		Remedy:   "install the CNI plugins",
 		Source:   "containerd.io: Step 3, installing CNI plugins",

@@ -24,6 +24,8 @@ cluster() {
   # suit_kind writes the lists in another way than addresses reads them.
   cp "$dir/cluster.yaml" "$dir/lines.yaml"
   suit_kind "$dir/cluster.yaml"
+  # The kind's last lines are a patch of kube-proxy's settings.
+  [[ $proxy != none ]] || sed -i '/^  patches:$/,$d' "$dir/cluster.yaml"
   [[ -z $caching ]] || {
     cp -r "$here/../../docs/examples/addons/dns-cache/addons" "$dir/"
     sed '/^metadata:/,+1d; /kubernetesVersion:/d; /endpoint:/d; /^  nodes:/,$d' \

@@ -46,7 +46,7 @@ var mutations = map[string]mutation{
 	"proxy.conf that all can read": {"cis: 4.1.3 ",
 		chmod("worker-1", "/etc/kubernetes/proxy.conf", 0o644)},
 	"leases left open": {"cis: 1.1.9 ",
-		edit("cp-*", "/etc/kiln/keep-routes", "chmod 600", "chmod 644")},
+		chmod("cp-*", "/var/lib/cni/networks/cbr0/lock", 0o750)},
 	"encryption keys that all can read": {"trust",
 		chmod("cp-*", settings+"encryption.yaml", 0o644)},
 	"kubelet's key that all can read": {"trust",
@@ -275,10 +275,6 @@ var mutations = map[string]mutation{
 		onMachine("worker-1", func(m *Machine) {
 			m.Units[slices.IndexFunc(m.Units, isUnit("kiln.service"))].Enabled = false
 		})},
-	"routes' keeper masked": {"trust",
-		onMachine("worker-1", func(m *Machine) {
-			m.Units[slices.IndexFunc(m.Units, isUnit("kiln-routes.service"))].Masked = true
-		})},
 	"swap not masked": {"trust",
 		onMachine("worker-1",
 			func(m *Machine) { m.Units = slices.DeleteFunc(m.Units, isUnit("swap.target")) })},
@@ -494,18 +490,6 @@ var mutations = map[string]mutation{
 			"server: https://api.ha", "server: https://api.hb")},
 	"kube-proxy not on all machines": {"kubeadm",
 		edit("cp-*", object("daemonset-kube-proxy"), "- operator: Exists", "- key: none")},
-	"pods' addresses of another machine": {"trust: is also that of worker-",
-		put("worker-2", "/etc/cni/net.d/10-kiln.conflist", "worker-1", cniConfig)},
-	"no pods for others": {"trust: it has [], want [10.244.21.0/24 10.0.0.21]",
-		without("worker-1", "/etc/kiln/routes", "10.244.21.0/24")},
-	"pods of another machine for others": {"trust: it has [10.244.22.0/24 10.0.0.21], want",
-		edit("worker-1", "/etc/kiln/routes", "10.244.21.0", "10.244.22.0")},
-	"pods by another machine": {"trust: it has [10.244.21.0/24 10.0.0.22], want",
-		edit("worker-1", "/etc/kiln/routes", "10.0.0.21", "10.0.0.22")},
-	"pods by no way": {"trust: tunnel is no way to other machines",
-		edit("worker-1", "/etc/kiln/routes", "auto", "tunnel")},
-	"pods' addresses out of range": {"trust: is not in [10.244.0.0/16]",
-		edit("worker-1", cniConfig, "10.244.21.0/24", "10.245.21.0/24")},
 
 	// Rights.
 	"administrator is everybody": {"access: somebody system:authenticated may get /secrets",
@@ -757,7 +741,7 @@ var mutations = map[string]mutation{
 	"manifest without a link": {"trust",
 		without("worker-1", manifestPath, "link ")},
 	"manifest of a file that is gone": {"trust",
-		remove("worker-1", "/etc/kiln/masquerade")},
+		remove("worker-1", "/etc/kiln/report")},
 	"manifest with a line of its own": {"trust",
 		edit("worker-1", manifestPath, "end", "dir 0700 - /srv\nend")},
 }

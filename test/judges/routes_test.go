@@ -70,7 +70,7 @@ func (e entries) and(others entries) entries {
 // another machine has. Control planes remove entries.
 func TestRoutesPolicy(t *testing.T) {
 	t.Parallel()
-	ask := newRoutesAdmission(t, "baseline")
+	ask := newRoutesAdmission(t, "rsa-ca")
 	const (
 		kubelet = "system:node:worker-1"
 		alone   = "a machine writes its own entry alone"
@@ -252,7 +252,7 @@ func TestRoutesPolicyOfPools(t *testing.T) {
 // TestRoutesPolicyOfMany: ten thousand machines are within the limits of what a policy may cost.
 func TestRoutesPolicyOfMany(t *testing.T) {
 	t.Parallel()
-	ask := newRoutesAdmission(t, "baseline")
+	ask := newRoutesAdmission(t, "rsa-ca")
 	others := entries{}
 	for i := range 10_000 {
 		others[fmt.Sprintf("worker-%d", i+2)] = fmt.Sprintf("10.%d.%d.0/24 10.9.%d.%d",
@@ -297,7 +297,7 @@ func fieldManager(t *testing.T) *managedfields.FieldManager {
 // the life of a cluster.
 func TestRoutesPolicyOfOwners(t *testing.T) {
 	t.Parallel()
-	ask, fields := newRoutesAdmission(t, "baseline"), fieldManager(t)
+	ask, fields := newRoutesAdmission(t, "rsa-ca"), fieldManager(t)
 	write := func(before *corev1.ConfigMap, manager string, data entries) *corev1.ConfigMap {
 		after := routesMap(data)
 		after.ManagedFields = before.ManagedFields
@@ -338,7 +338,7 @@ func TestRoutesPolicyOfOwners(t *testing.T) {
 // machines read.
 func TestRoutesPolicyOfStuffing(t *testing.T) {
 	t.Parallel()
-	ask, fields := newRoutesAdmission(t, "baseline"), fieldManager(t)
+	ask, fields := newRoutesAdmission(t, "rsa-ca"), fieldManager(t)
 	others := entries{"worker-2": "10.244.22.0/24 10.0.0.22"}
 	before := routesMap(others)
 	before.ManagedFields = []metav1.ManagedFieldsEntry{

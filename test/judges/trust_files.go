@@ -129,10 +129,14 @@ func (t *trust) links() {
 // by links alone, and that swap does not start.
 func (t *trust) units() {
 	const dir = "/etc/systemd/system/"
-	for _, unit := range []string{"kiln.service", "kiln-routes.service", "kubelet.service"} {
-		if unit == "kiln-routes.service" && t.at.File("/etc/kiln/keep-routes") == nil {
-			continue
-		}
+	list := []string{"kiln.service", "kubelet.service"}
+	if t.at.File("/etc/kiln/keep-routes") != nil {
+		list = append(list, "kiln-routes.service")
+	}
+	if t.at.File(dir+"kubelet.service.d/20-kiln-wall.conf") != nil {
+		list = append(list, "kiln-wall.service")
+	}
+	for _, unit := range list {
 		if t.at.File(dir+unit) == nil {
 			t.find("%s: it is absent", dir+unit)
 		}

@@ -134,13 +134,17 @@ var Things = []Thing{
 			"TestPoolMoves", "TestPoolNames", "TestInClear",
 			"TestEncrypted", "TestEncryptedAway", "TestEncryptedGone",
 			"TestEncryptedGuard", "TestEncryptedKept", "TestEncryptedLacks",
-			"TestEncryptedOrNothing", "TestEncryptedPool",
+			"TestEncryptedOrNothing", "TestEncryptedPool", "TestWall",
 		},
 		look: program("ip"),
 	},
 	{
 		Name: "isoinfo", Gap: "it does not read the images",
 		Tests: []string{"TestIsoinfo", "TestImage", "TestScripts"}, look: program("isoinfo"),
+	},
+	{
+		Name: "nft", Gap: "no firewall removes all rules", Tests: []string{"TestWall"},
+		look: program("nft"),
 	},
 	{
 		Name: "openssl", Gap: "it does not verify keys and certificates",
@@ -218,7 +222,7 @@ var Things = []Thing{
 			"TestPoolMoves", "TestPoolNames", "TestInClear",
 			"TestEncrypted", "TestEncryptedAway", "TestEncryptedGone",
 			"TestEncryptedGuard", "TestEncryptedKept", "TestEncryptedLacks",
-			"TestEncryptedOrNothing", "TestEncryptedPool",
+			"TestEncryptedOrNothing", "TestEncryptedPool", "TestWall",
 		},
 		look: right(OwnNetwork, ownNetwork),
 	},

@@ -164,12 +164,13 @@ func TestState(t *testing.T) {
 	}
 	marker := fmt.Sprintf(`{"data":{"objects":%q}}`, running.Objects(wanted))
 	const deployments = "/apis/apps/v1/deployments"
+	flannel := strings.Replace(aWorkload("kube-flannel-ds", true), "kube-system", "kube-flannel", 1)
 	for name, row := range map[string]struct {
 		world api
 		done  bool
 		want  string
 	}{
-		"done": {done: true, want: "workloads: 2 of 2 are ready\n"},
+		"done": {done: true, want: "workloads: 3 of 3 are ready\n"},
 		"no label": {world: api{
 			nodesPath: answer(200, strings.Replace(aNodeList(list...), controlPlane, "", 1)),
 			podsPath: answer(200, listed(append(staticPods("cp-1")[:3],
@@ -189,7 +190,8 @@ func TestState(t *testing.T) {
 			world := whole()
 			world[nodesPath] = answer(200, aNodeList(list...))
 			world[markerPath] = answer(200, marker)
-			world[daemonSetsPath] = answer(200, listed(aWorkload("kube-proxy", true)))
+			world[daemonSetsPath] = answer(200,
+				listed(aWorkload("kube-proxy", true), flannel))
 			world[deployments] = answer(200, listed(aWorkload("coredns", true)))
 			maps.Copy(world, row.world)
 			out, err := run(t, world, path)

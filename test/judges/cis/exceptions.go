@@ -51,7 +51,7 @@ var exceptions = []exception{
 	{
 		"1.1.9 1.1.10",
 		controlPlaneOf("addons", "delivery-pointer", "delivery-split", "imported", "pools",
-			"pools-cloud", "pools-renewed"),
+			"pools-cloud", "pools-renewed", "profile"),
 		"the pod network is somebody else's",
 	},
 	{"4.1.3 4.1.4", inCase("addons"), "there is no kube-proxy"},
@@ -61,7 +61,7 @@ var exceptions = []exception{
 		"etcd is on machines of its own, which are held to them"},
 	{"1.2.3 1.2.9", controlPlaneOf("patches"), "the user's own admission plugins replace ours"},
 	{"1.2.5", controlPlaneOf("announce", "delivery-pointer", "delivery-split", "encryption",
-		"pools", "pools-renewed", "pools-routed"),
+		"flannel", "pools", "pools-renewed", "pools-routed"),
 		"kubelets that join with a token make their own serving certificates"},
 	{"4.1.5 4.1.6", (*machine.Machine).WithToken,
 		"the kubelet writes the file when it has joined, 0600"},

@@ -85,10 +85,10 @@ locals {
     { from = "control-plane", to = "etcd", protocol = "tcp", ports = "2379" },
 
     # VXLAN carries the packets of pods. With a CNI of yours, write its ports.
-    { from = "control-plane", to = "control-plane", protocol = "udp", ports = "4789" },
-    { from = "control-plane", to = "worker", protocol = "udp", ports = "4789" },
-    { from = "worker", to = "control-plane", protocol = "udp", ports = "4789" },
-    { from = "worker", to = "worker", protocol = "udp", ports = "4789" },
+    { from = "control-plane", to = "control-plane", protocol = "udp", ports = "8472" },
+    { from = "control-plane", to = "worker", protocol = "udp", ports = "8472" },
+    { from = "worker", to = "control-plane", protocol = "udp", ports = "8472" },
+    { from = "worker", to = "worker", protocol = "udp", ports = "8472" },
   ]
 }
 

@@ -1,0 +1,130 @@
+package templates_test
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"regexp"
+	"strings"
+	"testing"
+
+	"kiln/templates"
+	"kiln/test/need"
+)
+
+// TestWall sets the rules of kiln-wall.service with the real ip, in a network of its own: they
+// refuse what they name and nothing else, are set once, and stay when a firewall removes all rules.
+// A rule that cannot be set fails the unit.
+func TestWall(t *testing.T) {
+	need.Right(t, need.OwnNetwork)
+	ip, nft := need.Program(t, "ip"), need.Program(t, "nft")
+	namespace := fmt.Sprintf("kiln-wall-%d", os.Getpid())
+	in := func(command ...string) (string, error) {
+		words := append([]string{"netns", "exec", namespace}, command...)
+		out, err := exec.Command(ip, words...).CombinedOutput()
+		return string(out), err
+	}
+	set := func(command ...string) {
+		t.Helper()
+		if out, err := in(command...); err != nil {
+			t.Fatalf("%s: %v\n%s", command, err, out)
+		}
+	}
+	if out, err := exec.Command(ip, "netns", "add", namespace).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	t.Cleanup(func() { _ = exec.Command(ip, "netns", "del", namespace).Run() })
+	for _, command := range []string{
+		"link set lo up", "link add cni0 type bridge", "link set cni0 up",
+		"address add 10.244.0.1/24 dev cni0", "link add eth0 type bridge", "link set eth0 up",
+		"address add 10.0.0.11/24 dev eth0", "route add default via 10.0.0.1",
+	} {
+		set(append([]string{ip}, strings.Fields(command)...)...)
+	}
+	set("sysctl", "-qw", "net.ipv4.ip_forward=1")
+
+	const rule = "-4 rule add from 10.244.0.0/16 to 169.254.169.254 ipproto tcp dport 54-65534 " +
+		"priority 100 prohibit"
+	reaches := func(to, port string) bool {
+		_, err := in(ip, "route", "get", to, "from", "10.244.0.7", "iif", "cni0", "ipproto", "tcp",
+			"dport", port)
+		return err == nil
+	}
+	holds := func(when string) {
+		t.Helper()
+		out, _ := in(ip, "rule", "show")
+		if strings.Count(out, "169.254.169.254") != 1 {
+			t.Errorf("%s: rules\n%s", when, out)
+		}
+		if reaches("169.254.169.254", "80") || !reaches("169.254.169.254", "53") ||
+			!reaches("192.0.2.7", "80") {
+			t.Errorf("%s: the wrong connections are refused\n%s", when, out)
+		}
+	}
+	if !reaches("169.254.169.254", "80") {
+		t.Fatal("nothing can be refused here")
+	}
+	for _, when := range []string{"first", "again"} {
+		for _, command := range shellCommands(templates.Wall([]string{rule})) {
+			set("/bin/sh", "-c", command)
+		}
+		holds(when)
+	}
+	set(nft, "flush", "ruleset")
+	holds("without rules of a firewall")
+
+	wrong := shellCommands(templates.Wall([]string{"-4 rule add from nowhere"}))[0]
+	out, err := in("/bin/sh", "-c", wrong)
+	if err == nil || !strings.Contains(out, "ip -4 rule add from nowhere: ") {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+var execStart = regexp.MustCompile(`(?m)^Exec\w+=-?/bin/sh -c '(.*)'$`)
+
+// shellCommands returns the programs for the shell in a unit, as systemd hands them over.
+func shellCommands(unit string) (out []string) {
+	for _, m := range execStart.FindAllStringSubmatch(unit, -1) {
+		out = append(out, strings.ReplaceAll(m[1], "$$", "$"))
+	}
+	return out
+}
+
+// TestFirewallDropIn: the programs whose rules a firewall has removed end, and no others.
+func TestFirewallDropIn(t *testing.T) {
+	programs := shellCommands(templates.FirewallDropIn)
+	if len(programs) != 2 || programs[0] != programs[1] {
+		t.Fatalf("%q", programs)
+	}
+	underEachShell(t, func(t *testing.T, shell []string) {
+		root := t.TempDir()
+		ended := map[string]bool{}
+		for name, ends := range map[string]bool{
+			"kube-proxy": true, "flanneld": true, "kubelet": false, "flanneld-other": false,
+		} {
+			process := exec.Command(need.Basic(t, "sleep"), "60")
+			must(t, process.Start())
+			t.Cleanup(func() { _ = process.Process.Kill(); _ = process.Wait() })
+			write(t, fmt.Sprintf("%s/%d/comm", root, process.Process.Pid), name+"\n", 0o644)
+			ended[fmt.Sprint(process.Process.Pid)] = ends
+		}
+		must(t, os.Mkdir(root+"/1", 0o755)) // a process that has just ended
+		program := strings.ReplaceAll(programs[0], "/proc/", root+"/")
+		// It says who would end.
+		program = strings.ReplaceAll(program, "kill ", "echo ")
+		out, err := exec.Command(need.Basic(t, shell[0]),
+			append(shell[1:len(shell):len(shell)], "-c", program)...).Output()
+		must(t, err)
+		for _, pid := range strings.Fields(string(out)) {
+			if !ended[pid] {
+				t.Errorf("%s ends\n%s", pid, out)
+			}
+			delete(ended, pid)
+		}
+		for pid, ends := range ended {
+			if ends {
+				t.Errorf("%s goes on\n%s", pid, out)
+			}
+		}
+	})
+}
