@@ -16,15 +16,83 @@ import (
 // refuse what they name and nothing else, are set once, and stay when a firewall removes all rules.
 // A rule that cannot be set fails the unit.
 func TestWall(t *testing.T) {
+	in, set := wallNetwork(t)
+	nft := need.Program(t, "nft")
+	reaches := func(to, port string) bool {
+		_, err := in("ip", "route", "get", to, "from", "10.244.0.7", "iif", "cni0", "ipproto",
+			"tcp", "dport", port)
+		return err == nil
+	}
+	holds := func(when string) {
+		t.Helper()
+		out, _ := in("ip", "rule", "show")
+		if strings.Count(out, "169.254.169.254") != 1 {
+			t.Errorf("%s: rules\n%s", when, out)
+		}
+		if reaches("169.254.169.254", "80") || !reaches("169.254.169.254", "53") ||
+			!reaches("192.0.2.7", "80") {
+			t.Errorf("%s: the wrong connections are refused\n%s", when, out)
+		}
+	}
+	if !reaches("169.254.169.254", "80") {
+		t.Fatal("nothing can be refused here")
+	}
+	for _, when := range []string{"first", "again"} {
+		for _, command := range shellCommands(templates.Wall([]string{wallRule})) {
+			set("/bin/sh", "-c", command)
+		}
+		holds(when)
+	}
+	set(nft, "flush", "ruleset")
+	holds("without rules of a firewall")
+
+	wrong := shellCommands(templates.Wall([]string{"-4 rule add from nowhere"}))[0]
+	out, err := in("/bin/sh", "-c", wrong)
+	if err == nil || !strings.Contains(out, "ip -4 rule add from nowhere: ") {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+// TestWallStays: systemd-networkd, which starts without the settings of kiln as in a machine's
+// first boot, removes the rules of others and leaves that of the wall.
+func TestWallStays(t *testing.T) {
+	in, set := wallNetwork(t)
+	networkd := need.Program(t, "systemd-networkd")
+	set("/bin/sh", "-c", shellCommands(templates.Wall([]string{wallRule}))[0])
+	set("ip", "rule", "add", "from", "192.0.2.0/24", "priority", "101", "prohibit")
+	// It takes no link before udev has seen it.
+	const start = `mount -t tmpfs none /run && mkdir -p /run/systemd/netif /run/systemd/network ` +
+		`/run/udev/data && touch /run/udev/control && ` +
+		`for i in /sys/class/net/*/ifindex; do echo I:1 >"/run/udev/data/n$(cat "$i")"; done && ` +
+		`printf '[Match]\nName=eth0\n[Network]\nAddress=10.0.0.11/24\n' ` +
+		`>/run/systemd/network/10.network && (timeout 20 "$1" 2>&1 & n=0; ` +
+		`while ip rule | grep -q 192.0.2.0 && [ $n -lt 100 ]; do sleep 0.1; n=$((n + 1)); done; ` +
+		`kill %1)`
+	log, err := in("unshare", "--mount", "sh", "-c", start, "--", networkd)
+	rules, _ := in("ip", "rule", "show")
+	if strings.Contains(rules, "192.0.2.0") {
+		t.Fatalf("no rule went: %v\n%s\n%s", err, log, rules)
+	}
+	if !strings.Contains(rules, "169.254.169.254") {
+		t.Errorf("the wall went\n%s", rules)
+	}
+}
+
+const wallRule = "-4 rule add from 10.244.0.0/16 to 169.254.169.254 ipproto tcp dport 54-65534 " +
+	"priority 100 protocol kernel prohibit"
+
+// wallNetwork makes a network of the test's own with a bridge of pods and a way out. in runs a
+// command there; set ends the test if the command fails.
+func wallNetwork(t *testing.T) (in func(...string) (string, error), set func(...string)) {
 	need.Right(t, need.OwnNetwork)
-	ip, nft := need.Program(t, "ip"), need.Program(t, "nft")
-	namespace := fmt.Sprintf("kiln-wall-%d", os.Getpid())
-	in := func(command ...string) (string, error) {
+	ip := need.Program(t, "ip")
+	namespace := fmt.Sprintf("kiln-wall-%d-%s", os.Getpid(), t.Name())
+	in = func(command ...string) (string, error) {
 		words := append([]string{"netns", "exec", namespace}, command...)
 		out, err := exec.Command(ip, words...).CombinedOutput()
 		return string(out), err
 	}
-	set := func(command ...string) {
+	set = func(command ...string) {
 		t.Helper()
 		if out, err := in(command...); err != nil {
 			t.Fatalf("%s: %v\n%s", command, err, out)
@@ -42,42 +110,7 @@ func TestWall(t *testing.T) {
 		set(append([]string{ip}, strings.Fields(command)...)...)
 	}
 	set("sysctl", "-qw", "net.ipv4.ip_forward=1")
-
-	const rule = "-4 rule add from 10.244.0.0/16 to 169.254.169.254 ipproto tcp dport 54-65534 " +
-		"priority 100 prohibit"
-	reaches := func(to, port string) bool {
-		_, err := in(ip, "route", "get", to, "from", "10.244.0.7", "iif", "cni0", "ipproto", "tcp",
-			"dport", port)
-		return err == nil
-	}
-	holds := func(when string) {
-		t.Helper()
-		out, _ := in(ip, "rule", "show")
-		if strings.Count(out, "169.254.169.254") != 1 {
-			t.Errorf("%s: rules\n%s", when, out)
-		}
-		if reaches("169.254.169.254", "80") || !reaches("169.254.169.254", "53") ||
-			!reaches("192.0.2.7", "80") {
-			t.Errorf("%s: the wrong connections are refused\n%s", when, out)
-		}
-	}
-	if !reaches("169.254.169.254", "80") {
-		t.Fatal("nothing can be refused here")
-	}
-	for _, when := range []string{"first", "again"} {
-		for _, command := range shellCommands(templates.Wall([]string{rule})) {
-			set("/bin/sh", "-c", command)
-		}
-		holds(when)
-	}
-	set(nft, "flush", "ruleset")
-	holds("without rules of a firewall")
-
-	wrong := shellCommands(templates.Wall([]string{"-4 rule add from nowhere"}))[0]
-	out, err := in("/bin/sh", "-c", wrong)
-	if err == nil || !strings.Contains(out, "ip -4 rule add from nowhere: ") {
-		t.Errorf("%v\n%s", err, out)
-	}
+	return in, set
 }
 
 var execStart = regexp.MustCompile(`(?m)^Exec\w+=-?/bin/sh -c '(.*)'$`)

@@ -79,11 +79,12 @@ type Forbidden struct {
 }
 
 // Rule returns the arguments of ip(8) that add a rule against it. Rules come before the routing
-// tables and belong to no firewall.
+// tables and belong to no firewall. systemd-networkd removes rules of others when it starts, unless
+// it has the settings of interfaces.Unmanaged already or they are the kernel's (networkd.conf(5)).
 func (f Forbidden) Rule() string {
 	family := map[bool]string{true: "-4", false: "-6"}[f.To.Is4()]
-	return fmt.Sprintf("%s rule add from %s to %s ipproto tcp dport %s priority 100 prohibit",
-		family, f.Pods, f.To, f.Ports)
+	return fmt.Sprintf("%s rule add from %s to %s ipproto tcp dport %s priority 100 "+
+		"protocol kernel prohibit", family, f.Pods, f.To, f.Ports)
 }
 
 // allButDNS are the closed ports of a metadata service. On some platforms its address answers DNS
