@@ -44,8 +44,8 @@ GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.1.4
 # Minors of Kubernetes, beside the one in its go.mod, from whose source the judges are built too.
 JUDGES := v1.34 v1.35 v1.37
 SHFMT := mvdan.cc/sh/v3/cmd/shfmt@v3.14.1
-SCRIPTS := $(addprefix templates/boot/,announce backup boot checks etcd fetch keep-routes \
-	learn-routes pool report steps wireguard) render/media/installer/kiln-install \
+SCRIPTS := $(addprefix templates/boot/,announce backup boot checks etcd fetch pool \
+	report steps) render/media/installer/kiln-install \
 	render/live/apply.sh render/live/login.sh render/verify/list.sh
 MODULES := boot certificates judges etcd ignition gitleaks page
 

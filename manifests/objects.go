@@ -5,7 +5,6 @@ import (
 	"encoding/hex"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -57,10 +56,6 @@ func Objects(p *plan.Plan, tokens []BootstrapToken) Source {
 			names = append(names, "objects/coredns-budget.yaml")
 		}
 	}
-	if p.Routed() {
-		names = append(names, "objects/routes.yaml")
-		patches = append(patches, routes(p)...)
-	}
 	names = append(names, "objects/marker.yaml")
 	src := Source{Base: base(names...), Patches: patches}
 	for _, t := range tokens {
@@ -103,51 +98,6 @@ func tokenPolicy(p *plan.Plan) *Patch {
 	return policyVariables("objects/tokens.yaml", "bootstrap.kiln.dev",
 		map[string]string{"taken": celList(p.APIServerNames().DNS)})
 }
-
-// routes returns the patches of the objects by which machines learn their routes: who may write
-// what.
-func routes(p *plan.Plan) []*Patch {
-	names := controlPlanes(p)
-	var masks []string
-	for _, bits := range p.NodeMasks {
-		masks = append(masks, strconv.Itoa(bits))
-	}
-	var subnets []string
-	for _, s := range p.PodSubnets {
-		subnets = append(subnets, s.String())
-	}
-	values := map[string]string{
-		"controlPlanes": celList(names), "subnets": celList(subnets),
-		"masks": "[" + strings.Join(masks, ", ") + "]",
-	}
-	if p.Encrypted() {
-		values["words"], values["others"] = wordsWithKey, othersWithKey
-	}
-	policy := policyVariables("objects/routes.yaml", "routes.kiln.dev", values)
-	var subjects list
-	for _, name := range names {
-		subjects = append(subjects, object{
-			"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "system:node:" + name,
-		})
-	}
-	binding := newPatch("rbac.authorization.k8s.io/v1", "ClusterRoleBinding", "", "kiln:routes")
-	binding.set(plan.Origin{Field: "nodes"}, object{"subjects": subjects})
-	return []*Patch{policy, binding}
-}
-
-// Where packets of pods are encrypted, the machine's public key is the last word of its entry. The
-// policy's variable words is then without it, or one word that is none, and its variable others has
-// the machines that share any word.
-const (
-	wordsWithKey = "variables.machine in variables.after ? (variables.after[variables.machine]" +
-		".matches('^[0-9a-f.:/ ]+ [A-Za-z0-9+/]{42}[AEIMQUYcgkosw048]=$') ? " +
-		"variables.after[variables.machine].split(' ').filter(word, !word.endsWith('=')) : " +
-		"['']) : []"
-	othersWithKey = "variables.after.filter(name, name != variables.machine && " +
-		"variables.machine in variables.after && " +
-		"variables.after[variables.machine].split(' ').exists(word, " +
-		"(' ' + variables.after[name] + ' ').contains(' ' + word + ' ')))"
-)
 
 // controlPlanes returns the names of the control planes.
 func controlPlanes(p *plan.Plan) (names []string) {

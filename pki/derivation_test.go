@@ -58,9 +58,6 @@ func (q question) answered(t *testing.T) question {
 		point, err := key.PublicKey.Bytes()
 		require.NoError(t, err)
 		q.Private, q.Public = hex.EncodeToString(scalar), hex.EncodeToString(point)
-	case "wireguard":
-		b.Generations = map[string]int{pki.WireGuardName(q.Name): q.Generation}
-		q.Private = string(b.WireGuardKey(q.Name))
 	case "announce", "announce/pool":
 		b.Generations = map[string]int{q.Kind + "/" + q.Name: q.Generation}
 		m := &plan.Machine{Name: q.Name, Pool: q.Kind == "announce/pool"}

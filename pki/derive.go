@@ -7,7 +7,6 @@ import (
 	"crypto/hkdf"
 	"crypto/hpke"
 	"crypto/sha256"
-	"encoding/base64"
 	"encoding/binary"
 	"fmt"
 	"io"
@@ -23,8 +22,6 @@ import (
 //	ikm    = HKDF-SHA256(secret = leaf seed, salt = cluster UUID,
 //	         info = encode("kiln/v1", purpose, name, generation), 32 bytes)
 //	key    = RFC 9180 §7.1.3 DeriveKeyPair(ikm) of DHKEM(P-256, HKDF-SHA256)
-//	tunnel = RFC 9180 §7.1.3 DeriveKeyPair of DHKEM(X25519, HKDF-SHA256), with the purpose
-//	         "wireguard" in ikm, and the bits set that X25519 sets (RFC 7748 §5)
 //	serial = HKDF-SHA256(…, purpose "serial", name = SHA-256 of what is signed, 16 bytes),
 //	         top bit cleared
 //	token  = HKDF-SHA256(…, purpose "token" of a pool, "token/node" of a machine, 176 bytes),
@@ -46,10 +43,10 @@ func (b *Bundle) derive(purpose, name string, generation, n int) []byte {
 	return out
 }
 
-// keyOn returns the private key on a curve that belongs to purpose, name and generation.
-func (b *Bundle) keyOn(curve ecdh.Curve, purpose, name string, generation int) []byte {
-	kem, err := hpke.DHKEM(curve).DeriveKeyPair(
-		b.derive(purpose, name, generation, private.SecretBytes))
+// LeafKey returns the P-256 key of the named leaf in its generation.
+func (b *Bundle) LeafKey(name string) private.Key {
+	kem, err := hpke.DHKEM(ecdh.P256()).DeriveKeyPair(
+		b.derive("key", name, b.Generation(name), private.SecretBytes))
 	if err != nil {
 		panic("pki: DeriveKeyPair fails with a probability of 2^-8160: " + err.Error())
 	}
@@ -57,31 +54,11 @@ func (b *Bundle) keyOn(curve ecdh.Curve, purpose, name string, generation int) [
 	if err != nil {
 		panic("pki: a derived key cannot be encoded: " + err.Error())
 	}
-	return scalar
-}
-
-// LeafKey returns the P-256 key of the named leaf in its generation.
-func (b *Bundle) LeafKey(name string) private.Key {
-	scalar := b.keyOn(ecdh.P256(), "key", name, b.Generation(name))
 	key, err := ecdsa.ParseRawPrivateKey(elliptic.P256(), scalar)
 	if err != nil {
 		panic("pki: a derived key is not on P-256: " + err.Error())
 	}
 	return private.FromECDSA(key)
-}
-
-// wireGuard is the purpose of the keys with which machines encrypt packets of pods.
-const wireGuard = "wireguard"
-
-// WireGuardName returns the name of the key with which a named machine encrypts packets of pods.
-func WireGuardName(node string) string { return wireGuard + "/" + node }
-
-// WireGuardKey returns that key as wg(8) reads it: the X25519 private key in base64.
-func (b *Bundle) WireGuardKey(node string) private.Secret {
-	scalar := b.keyOn(ecdh.X25519(), wireGuard, node, b.Generation(WireGuardName(node)))
-	scalar[0] &= 248
-	scalar[31] = scalar[31]&127 | 64
-	return base64.StdEncoding.AppendEncode(nil, scalar)
 }
 
 // serial returns the serial number that belongs to content alone: positive and of at most 127 bits.

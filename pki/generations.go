@@ -22,7 +22,7 @@ func purposes() (cluster, machines []string) {
 	for i := range table {
 		machines = append(machines, table[i].base)
 	}
-	return cluster, append(machines, poolToken, nodeToken, wireGuard, nodeAnnounce, poolAnnounce)
+	return cluster, append(machines, poolToken, nodeToken, nodeAnnounce, poolAnnounce)
 }
 
 // ClusterSecrets returns the names of the secrets that are derived for the whole cluster.

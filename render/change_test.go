@@ -1,8 +1,12 @@
 package render_test
 
 import (
+	"archive/tar"
 	"cmp"
+	"compress/gzip"
+	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"testing"
@@ -24,9 +28,11 @@ const changes = "../testdata/changes"
 
 // changeCase is a row of testdata/changes/cases.yaml.
 type changeCase struct {
-	Name        string               `json:"name"`
-	About       string               `json:"about"`
-	Of          string               `json:"of"` // the configuration, if it is not cluster.yaml
+	Name  string `json:"name"`
+	About string `json:"about"`
+	Of    string `json:"of"` // the configuration, if it is not cluster.yaml
+	// Twin is an archive of the older state, if another kiln made it.
+	Twin        string               `json:"twin"`
 	Edit        []any                `json:"edit"`
 	Generations map[string]int       `json:"generations"`
 	Issued      time.Time            `json:"issued"`
@@ -73,8 +79,11 @@ func TestChanges(t *testing.T) {
 		names[row.Name] = true
 		t.Run(row.Name, func(t *testing.T) {
 			t.Parallel()
-			key := fmt.Sprint(row.Of, row.Before)
+			key := fmt.Sprint(row.Of, row.Twin, row.Before)
 			old := before.of(t, key, func() (*change.Cluster, error) {
+				if row.Twin != "" {
+					return render.FilesState(archived(t, filepath.Join(changes, row.Twin)))
+				}
 				return state(t, bundle, stages, &changeCase{Of: row.Of, Rotate: row.Before}), nil
 			})
 			d := change.Compare(old, state(t, bundle, stages, &row))
@@ -101,6 +110,28 @@ func TestChanges(t *testing.T) {
 	require.NoError(t, err)
 	for _, d := range dirs {
 		require.True(t, !d.IsDir() || names[d.Name()], "%s is no case", d.Name())
+	}
+}
+
+// archived returns the files of an archive by their paths.
+func archived(t *testing.T, path string) map[string][]byte {
+	t.Helper()
+	packed, err := os.Open(path)
+	require.NoError(t, err)
+	defer packed.Close()
+	text, err := gzip.NewReader(packed)
+	require.NoError(t, err)
+	files := map[string][]byte{}
+	for r := tar.NewReader(text); ; {
+		h, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			return files
+		}
+		require.NoError(t, err)
+		if h.Typeflag == tar.TypeReg {
+			files[filepath.Clean(h.Name)], err = io.ReadAll(r)
+			require.NoError(t, err)
+		}
 	}
 }
 

@@ -878,7 +878,6 @@ func TestImports(t *testing.T) {
 			"kiln/test/need",
 		},
 		"kiln/test/need":    nil,
-		"kiln/test/network": nil,
 		"kiln/test/script":  nil,
 		"kiln/test/trees": {
 			"kiln/pki",

@@ -85,23 +85,6 @@ var networkRefusals = []refusal{
 	{name: "pods of kube-proxy",
 		objects: replaced("ConfigMap", "kube-proxy", "10.244.0.0/16", "10.245.0.0/16"),
 		want:    `ConfigMap kube-proxy: clusterCIDR is "10.245.0.0/16"`},
-	{name: "pods of a machine", machine: "worker-1", breaks: func(m *machine) {
-		m.edit("/etc/cni/net.d/10-kiln.conflist", "10.244.21.0", "10.244.22.0")
-	}, want: `file /etc/cni/net.d/10-kiln.conflist: gives pods addresses from "10.244.22.0/24", ` +
-		`want "10.244.21.0/24"`},
-	{name: "pods of two machines", fresh: true, breaks: func(m *machine) {
-		m.r.Plan.Machines[3].PodCIDRs = m.r.Plan.Machines[0].PodCIDRs
-	}, want: "nodes cp-1 and worker-1: pod CIDRs 10.244.11.0/24 and 10.244.11.0/24 overlap"},
-	{name: "pods of a pool and a machine", cluster: "pools-routed", fresh: true,
-		breaks: func(m *machine) {
-			m.r.Plan.Machines[1].PodCIDRs[0] = netip.MustParsePrefix("10.244.149.0/24")
-		}, want: "pool blue and node worker-1: pod CIDRs 10.244.128.0/17 and 10.244.149.0/24"},
-	{name: "pods of a pool", cluster: "pools-routed", machine: "blue", breaks: func(m *machine) {
-		m.edit("/etc/kiln/cni", "10.244.128.0/17", "10.244.0.0/17")
-	}, want: `file /etc/kiln/cni: gives pods addresses from "10.244.0.0/17,`},
-	{name: "pods outside the cluster's", fresh: true, breaks: func(m *machine) {
-		m.r.Plan.Machines[3].PodCIDRs = []netip.Prefix{netip.MustParsePrefix("10.245.0.0/24")}
-	}, want: "node worker-1: pod CIDR 10.245.0.0/24 is not a part of 10.244.0.0/16"},
 	{name: "pods and Services", fresh: true, breaks: func(m *machine) {
 		m.r.Plan.PodSubnets[0] = netip.MustParsePrefix("10.96.0.0/16")
 	}, want: "pod subnet 10.96.0.0/16 overlaps service subnet 10.96.0.0/12"},

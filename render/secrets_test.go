@@ -79,9 +79,6 @@ func TestLeastSecrets(t *testing.T) {
 		case m.Token:
 			want, keys = []string{r.Public.Mark(pki.TokenName(m))}, 0
 		}
-		if m.Joins() && !m.Pool && r.Plan.Encrypted() {
-			want = append(want, "wireguard/"+m.Name+" g1")
-		}
 		if m.Announces() {
 			want = append(want, r.Public.Mark(pki.AnnounceName(m)))
 		}

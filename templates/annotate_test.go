@@ -31,7 +31,7 @@ func TestBootAnnotatesNode(t *testing.T) {
 		wrong func(m *aMachine)
 		want  []string
 	}{
-		{name: "done", want: []string{"running pods", "running retire", "running done",
+		{name: "done", want: []string{"running network", "running retire", "running done",
 			"done done"}},
 		{name: "late", wrong: func(m *aMachine) {
 			m.data["step_timeout"] = "1"
@@ -39,9 +39,9 @@ func TestBootAnnotatesNode(t *testing.T) {
 			m.rule("GET", late, 1, 200, 0, `{"status":{"nodeInfo":{"machineID":`+
 				`"6a1f0e6d3c5b4a29b8d7c6e5f4a3b2c1"}}}`)
 			m.rule("GET", late, 9999, 500, 0, "")
-		}, want: []string{"running pods", "waiting pods",
-			"waiting pods node-not-ready https://10.0.0.11:6443/api/v1/nodes/cp-1",
-			"running pods", "running retire", "running done",
+		}, want: []string{"running network", "waiting network",
+			"waiting network node-not-ready https://10.0.0.11:6443/api/v1/nodes/cp-1",
+			"running network", "running retire", "running done",
 			"done done"}},
 		{name: "refused", wrong: func(m *aMachine) {
 			m.rule("PATCH", late, 9999, 403, 0, `{"message":"no"}`)

@@ -191,10 +191,6 @@ var checkRows = []struct {
 		"systemd-run": `echo "Unicast reply from 10.0.0.11 [52:54:00:12:34:56] $*"; exit 1`},
 		"Unicast reply from 10.0.0.11 [52:54:00:12:34:56] --quiet --wait --pipe --collect arping " +
 			"-D -c 2 -w 2 -I eth0 10.0.0.11"},
-	{"kept routes", files{"/run/kiln-routes/routes.state": "ok\n"}, nil, "holds"},
-	{"kept routes", files{"/run/kiln-routes/routes.state": "1 ; route: invalid gateway\n"}, nil,
-		"1 ; route: invalid gateway"},
-	{"kept routes", nil, nil, "kiln-routes has not run yet"},
 	{"token 100", nil, programs{"date": "echo 100"}, "holds"},
 	{"token 100", nil, programs{"date": "echo 101"}, "101"},
 	{"token 100", files{"/var/lib/kubelet/pki/kubelet-client-current.pem": "pem"},

@@ -1,4 +1,4 @@
-// Package templates holds what is text on machines: the hook, the scripts for routes and snapshots,
+// Package templates holds what is text on machines: the hook, the script for snapshots,
 // the systemd units. A machine gets the hook's engine without its comments, of the steps and checks
 // those that it has, and units with its own words filled in. What differs otherwise they read from
 // data that render makes for each machine, in formats of their own.
@@ -39,7 +39,7 @@
 //	                    systemd-modules-load.service and systemd-sysctl.service (which set
 //	                    modules, sysctls and kernel.hostname from the files under
 //	                    /etc/modules-load.d and /etc/sysctl.d), the container runtime,
-//	                    kiln-routes.service
+//	                    kiln-wall.service
 //	marker              REST path of the object that says that objects were applied; control
 //	                    planes
 //	roles               name=value of each node-role.kubernetes.io/name that the Node is to have;
@@ -67,9 +67,7 @@
 //	                    packages after machine: packages have them
 //	                    name after preflight: machines of pools
 //	                    role after node: workers with roles
-//	                    pods before post-boot and retire: with a pod network of kiln's
 //	                    network before post-boot and retire: with Flannel
-//	                    parts before pods: machines of pools
 //	                    etcd on a control plane: only with a local member
 //	                    member after kubelet on a control plane: if there are other members
 //	                    restore or others before etcd: while etcd is restored from a snapshot
@@ -179,26 +177,4 @@
 // the step has its whole time again for its next wait. docs/faults.md has the table of all waits.
 // The loop is in the hook, not in systemd: Restart= would do the machine step and the restarts of
 // units again each time, and its pause grows only from systemd 254 on.
-//
-// # /etc/kiln/routes, /etc/kiln/masquerade
-//
-// The file routes has a line "CIDR ADDRESS WAY" for each family: this machine's part of the pod
-// subnet, its address, and how packets of pods leave it (direct, vxlan, auto or wireguard). The
-// file masquerade has lines "ip|ip6 CIDR SUBNET": traffic from this machine's pods, in CIDR, to
-// addresses outside the cluster's pod subnet is masqueraded.
-//
-// # /etc/kiln/wireguard.key, /var/lib/kiln/wireguard.key
-//
-// The machine's private key where packets of pods are encrypted, as wg(8) reads it. That of a named
-// machine is in its document; a machine of a pool makes one. The public key is the last word of the
-// machine's entry, and so of /var/lib/kiln/parts.
-//
-// # /etc/kiln/parts, /etc/kiln/cni, /var/lib/kiln/parts
-//
-// A machine of a pool has these in place of /etc/kiln/routes. The file parts has a line "RANGE
-// LENGTH WAY" for each family: the machine's part is of that prefix length and lies in the range,
-// whose address is written in full. The file cni is the runtime's configuration of the pods'
-// network with the ranges in place of the parts. /var/lib/kiln/parts is made, empty, when the Node
-// is there. kiln-routes writes to it the machine's entry, "CIDR ADDRESS" for each family, when that
-// is accepted. The parts then stay; the addresses are those of the time.
 package templates

@@ -131,9 +131,6 @@ func newMachine(t *testing.T, shell []string, role string) *aMachine {
 	m.at("/run/containerd/x", "")
 	m.listen("/run/containerd/containerd.sock")
 	m.at("/usr/lib/kiln-test", "")
-	for _, topic := range []string{"routes", "entry", "pods"} {
-		m.at("/run/kiln-routes/"+topic+".state", "ok\n")
-	}
 
 	for name, content := range map[string]string{
 		"clock": "1800000000", "uid": "0", "cpus": "2", "arch": "x86_64",
@@ -164,7 +161,7 @@ func newMachine(t *testing.T, shell []string, role string) *aMachine {
 	m.at("/etc/kiln/report", templates.Report)
 	m.at("/etc/kiln/steps", templates.Steps(
 		strings.Fields("pre-boot machine fetch extend packages preflight name restore others etcd "+
-			"kubelet member control-plane objects node labels role network parts pods ready "+
+			"kubelet member control-plane objects node labels role network ready "+
 			"post-boot retire"),
 		templates.CheckKinds()))
 	m.at("/etc/machine-id", "6a1f0e6d3c5b4a29b8d7c6e5f4a3b2c1\n")
@@ -176,7 +173,7 @@ func newMachine(t *testing.T, shell []string, role string) *aMachine {
 		"credential_end": "1800600000", "api": "https://10.0.0.11:6443", "etcd_member": "",
 		"etcd_peers": "", "etcd_url": "",
 		"swap": "off", "kubelet": "kubelet", "pre_boot": "", "post_boot": "", "marker": "",
-		"steps":   "files machine preflight kubelet node pods retire",
+		"steps":   "files machine preflight kubelet node network retire",
 		"restart": "systemd-modules-load.service systemd-sysctl.service containerd.service",
 		"retire":  "/etc/kubernetes/bootstrap-kubelet.conf /run/ignition.json",
 	}
@@ -232,7 +229,7 @@ func newMachine(t *testing.T, shell []string, role string) *aMachine {
 		m.at("/etc/kiln/objects/marker.yaml", "kind: ConfigMap")
 		m.at("/etc/kiln/node.yaml", "kind: Node")
 		m.data["steps"] = "files machine preflight etcd kubelet member control-plane objects " +
-			"node labels pods retire"
+			"node labels network retire"
 		m.data["marker"] = kubeSystem + "/configmaps/kiln"
 		m.data["retire"] += " /etc/kubernetes/pki/install.crt /etc/kubernetes/pki/install.key"
 	default:

@@ -107,9 +107,9 @@ func TestBootSurvivesKill(t *testing.T) {
 			make := func(t *testing.T) *aMachine {
 				m := newMachine(t, shell, strings.Replace(role, "pool", "worker", 1))
 				if role == "pool" {
-					m.routed(routedPool)
-					m.at("/var/lib/kiln/parts", entry)
-					m.at("/run/kiln-routes/entry.state", "ok\n")
+					m.ofPool("-4")
+					m.data["steps"] = "files machine preflight name kubelet node network retire"
+					m.at("/proc/sys/kernel/hostname", "cp-1\n")
 				}
 				m.rule("GET", "*:10248/healthz", 2, 0, 7, "")
 				m.rule("PATCH", "*/coredns*", 1, 409, 0, "")

@@ -154,20 +154,9 @@ func TestBootGoesOnTrying(t *testing.T) {
 				"the Node of machine ec2d5a; another machine has this name: turn it off",
 			mend: answers},
 
-		// parts
-		{name: "no part", wrong: func(m *aMachine) { m.routed(routedPool) },
-			want: "FAULT pod-network kiln-routes.service: this part is in the entry of blue-3; " +
-				"see that parts of podCIDRs are free: ",
-			mend: `echo ` + strings.TrimSpace(entry) + ` >"$KILN_ROOT/var/lib/kiln/parts"; ` +
-				`echo ok >"$KILN_ROOT/run/kiln-routes/entry.state"`},
-
-		// pods, network
+		// network
 		{name: "not Ready", wrong: answer("GET", "*/nodes/*", 200, 0, notReady),
 			want: noNetwork, mend: answers},
-		{name: "not Ready with Flannel", wrong: func(m *aMachine) {
-			m.data["steps"] = "files machine preflight kubelet node network retire"
-			answer("GET", "*/nodes/*", 200, 0, notReady)(m)
-		}, want: noNetwork, mend: answers},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			underOneShell(t, i, func(t *testing.T, shell []string) {

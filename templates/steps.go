@@ -78,9 +78,6 @@ func Steps(steps, kinds []string) string {
 		if s == "etcd" {
 			want("undone") // the verb verify calls it
 		}
-		if s == "parts" {
-			want("settle") // kiln-routes calls it
-		}
 	}
 	for _, k := range kinds {
 		want("check_" + strings.ReplaceAll(k, "-", "_"))

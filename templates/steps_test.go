@@ -96,9 +96,6 @@ func TestStepsAreWhole(t *testing.T) {
 		if root == "step_node" {
 			follow("the engine", "annotate")
 		}
-		if root == "step_parts" {
-			follow("kiln-routes", "settle")
-		}
 		for _, name := range slices.Sorted(maps.Keys(functions)) {
 			if !reached[name] && !slices.Contains(spare, name) {
 				t.Errorf("%s: nothing calls %s", root, name)

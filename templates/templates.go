@@ -9,13 +9,11 @@ import (
 
 // Where the scripts lie on a machine.
 const (
-	BootPath     = "/etc/kiln/boot"         // Boot
-	StepsPath    = "/etc/kiln/steps"        // Steps
-	ReportPath   = "/etc/kiln/report"       // Report
-	RoutesPath   = "/etc/kiln/keep-routes"  // Routes
-	LearnPath    = "/etc/kiln/learn-routes" // Learn, or LearnEncrypted
-	BackupPath   = "/etc/kiln/backup"       // Backup
-	AnnouncePath = "/etc/kiln/announce"     // Announce
+	BootPath     = "/etc/kiln/boot"     // Boot
+	StepsPath    = "/etc/kiln/steps"    // Steps
+	ReportPath   = "/etc/kiln/report"   // Report
+	BackupPath   = "/etc/kiln/backup"   // Backup
+	AnnouncePath = "/etc/kiln/announce" // Announce
 )
 
 // KnowsTwo is a line of Boot by which kiln apply knows a hook that starts a machine which counts as
@@ -27,15 +25,6 @@ var bootSource string
 
 //go:embed boot/report
 var reportSource string
-
-//go:embed boot/keep-routes
-var routesSource string
-
-//go:embed boot/learn-routes
-var learnSource string
-
-//go:embed boot/wireguard
-var wireGuardSource string
 
 //go:embed boot/backup
 var backupSource string
@@ -50,43 +39,6 @@ var Boot = strip(bootSource)
 // Report is /etc/kiln/report, mode 0600, which the hook reads for its verb report. It is
 // boot/report without its comments.
 var Report = dropComments(reportSource, true)
-
-// Routes is /etc/kiln/keep-routes, mode 0600: POSIX sh, run by kiln-routes.service. It is
-// boot/keep-routes without its comments.
-var Routes = strip(routesSource)
-
-// Learn is /etc/kiln/learn-routes, mode 0600, which Routes reads where the cluster's cni is routed.
-// It is boot/learn-routes without its comments.
-var Learn = dropComments(learnSource, true)
-
-// LearnEncrypted is Learn where network.encryption is wireguard: with the functions of
-// boot/wireguard, and without those whose place they take. An entry may have a public key, in
-// base64.
-var LearnEncrypted = encrypted()
-
-// LearnBy returns LearnEncrypted or Learn.
-func LearnBy(encrypted bool) string {
-	if encrypted {
-		return LearnEncrypted
-	}
-	return Learn
-}
-
-// encrypted puts boot/wireguard before Learn. A function of Learn that both have gets the name
-// plain_NAME if something calls it so. Otherwise it goes, and so does hardware, which is of vxlan.
-func encrypted() string {
-	const entry, withKey = "[0-9a-f.:/ ]", "[0-9A-Za-z+/=.: ]"
-	all := dropComments(wireGuardSource, true) + strings.Replace(Learn, entry, withKey, 1)
-	plain := parse(learnSource)
-	for name := range parse(wireGuardSource) {
-		was := strings.Replace(plain[name], entry, withKey, 1)
-		i := strings.LastIndex(all, was)
-		if all = all[:i] + all[i+len(was):]; strings.Contains(all, "plain_"+name) {
-			all = all[:i] + "plain_" + was + all[i:]
-		}
-	}
-	return strings.Replace(all, plain["hardware"], "", 1)
-}
 
 // Backup is /etc/kiln/backup, mode 0600: POSIX sh, run by kiln-backup.service where etcd takes
 // snapshots. It is boot/backup without its comments.
@@ -118,7 +70,6 @@ func BackupTimer(every time.Duration) string {
 //	kubelet.service                     every machine, enabled; its command line is that of
 //	                                    KubeletDropIn
 //	containerd.service                  machines that fetch it, enabled
-//	kiln-routes.service                 machines with routes, enabled
 //	kiln-wall.service                   machines that refuse pods a metadata service, enabled; its
 //	                                    commands are those of Wall
 //	kiln-backup.service                 members of etcd that take snapshots; BackupTimer starts
@@ -277,6 +228,5 @@ var FaultCodes = []string{
 	"name-taken",          // the Node of this name is another machine's
 	"node-not-registered", // the API server answers, but has no Node of this name
 	"node-not-ready",      // the Node is there, and cannot run pods
-	"pod-network",         // the pods of other machines cannot be reached
 	"kubelet-credential",  // the kubelet got no certificate
 }

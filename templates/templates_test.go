@@ -21,8 +21,9 @@ import (
 
 func TestScriptsAreStripped(t *testing.T) {
 	t.Parallel()
-	for name, script := range map[string]string{"boot": templates.Boot,
-		"keep-routes": templates.Routes} {
+	for name, script := range map[string]string{
+		"boot": templates.Boot, "backup": templates.Backup,
+	} {
 		lines := strings.Split(strings.TrimSuffix(script, "\n"), "\n")
 		if lines[0] != "#!/bin/sh" || !strings.HasPrefix(lines[1], "# kiln") {
 			t.Errorf("%s begins with %q", name, lines[:2])
@@ -99,8 +100,7 @@ func TestUnits(t *testing.T) {
 	if err != nil || strings.Contains(string(out), "kubelet.service") {
 		t.Errorf("%v\n%s", err, out)
 	}
-	for _, unit := range []string{"kiln.service", "kiln-routes.service", "kiln-wall.service",
-		"kiln-backup.service"} {
+	for _, unit := range []string{"kiln.service", "kiln-wall.service", "kiln-backup.service"} {
 		out, err := exec.Command(analyze, "--offline=true", "--threshold=30", "--no-pager",
 			"security", dir+"/"+unit).CombinedOutput()
 		if err != nil {

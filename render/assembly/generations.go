@@ -22,7 +22,6 @@ func (r *Cluster) IdleGenerations() []string {
 		for _, spec := range r.Public.Specs(r.Plan, m) {
 			names[spec.Name] = true
 		}
-		names[pki.WireGuardName(m.Name)] = r.Plan.HasWireGuardKey(m)
 		names[pki.AnnounceName(m)] = m.Announces()
 		if m.Token {
 			names[pki.TokenName(m)] = true

@@ -156,15 +156,8 @@ func (t *tree) steps() []string {
 		s = append(s, "role")
 	}
 	// With cni none, a Node becomes Ready when somebody brings a network of pods.
-	switch {
-	case !t.m.Joins():
-	case t.Plan.Flannel():
+	if t.m.Joins() && t.Plan.Flannel() {
 		s = append(s, "network")
-	case t.Plan.Routed():
-		if t.m.Pool {
-			s = append(s, "parts")
-		}
-		s = append(s, "pods")
 	}
 	if len(post) > 0 {
 		s = append(s, "post-boot")
@@ -179,9 +172,6 @@ func (t *tree) restartedUnits() []string {
 	out := []string{"systemd-modules-load.service", "systemd-sysctl.service"}
 	if !t.m.Packaged() { // its package starts it
 		out = append(out, "containerd.service")
-	}
-	if t.Plan.Routed() && t.m.Joins() {
-		out = append(out, "kiln-routes.service")
 	}
 	if len(t.Plan.Forbidden(t.m)) > 0 {
 		out = append(out, "kiln-wall.service")

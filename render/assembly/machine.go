@@ -24,7 +24,7 @@ func (r *Cluster) Machine(m *plan.Machine) (*node.Node, error) {
 		t.addSystem,       // system.go, containerd.go: name, modules, sysctls, container runtime
 		t.addEnvironment,  // system.go: time, host names, CAs, updates
 		t.addBinaries,     // binaries.go: what the machine fetches
-		t.addPodNetwork,   // podnetwork.go: routes between machines, services closed to pods
+		t.addPodNetwork,   // podnetwork.go: what Flannel needs, services closed to pods
 		t.addInterfaces,   // interfaces.go: the machine's own network interfaces
 		t.addHook,         // hook.go, preflight.go, objects.go: the first boot
 		t.addBackup,       // backup.go: snapshots of etcd

@@ -3,18 +3,15 @@ package assembly
 import (
 	"slices"
 
-	"kiln/render/cni"
 	"kiln/render/interfaces"
 	"kiln/render/plan"
 	"kiln/templates"
 )
 
 // addPodNetwork adds the network of the machine's pods. With every cni it closes the platform's
-// metadata service to pods, and keeps the machine's network manager off their interfaces. With cni
-// flannel the rest is API objects. With cni routed it is a bridge with addresses from the machine's
-// own pod CIDRs, a program that keeps routes to the other machines, and masquerading of traffic
-// that leaves the cluster. An etcd machine gets none of this: its only pod, the member's, is on the
-// host's network.
+// metadata service to pods, and keeps the machine's network manager off their interfaces. The rest
+// is API objects. An etcd machine gets none of this: its only pod, the member's, is on the host's
+// network.
 func (t *tree) addPodNetwork() error {
 	if !t.m.Joins() {
 		return nil
@@ -25,45 +22,6 @@ func (t *tree) addPodNetwork() error {
 	if t.Plan.Flannel() {
 		t.addFlannel()
 	}
-	if !t.Plan.Routed() {
-		return nil
-	}
-	t.addFile(templates.RoutesPath, 0o600, templates.Routes, "program of kiln-routes.service")
-	t.addUnit("kiln-routes.service", true, true)
-	// The folders exist before kiln-routes.service starts: the unit's sandbox shows only folders
-	// that existed then.
-	t.addDir("/var/lib/cni", 0o700, "")
-	t.addDir("/var/lib/kiln", 0o700, "")
-	learn := templates.LearnBy(t.Plan.Encrypted())
-	t.addFile(templates.LearnPath, 0o600, learn, "functions of kiln-routes.service")
-	network, masked := &t.Plan.Config.Spec.Network, t.m.PodCIDRs
-	way, why := t.Plan.PodWay(t.m)
-	own, ways := []string{"network.podSubnets", t.m.Path + ".podCIDRs"}, t.Plan.PodWayFields()
-	configure, path, conf := cni.Config, plan.CNIConfig, "the pods' network on this machine"
-	if t.m.Pool {
-		// The machine chooses its parts, and then writes the configuration of the network. It
-		// masquerades what all pods send: those of other machines send nothing out of the cluster
-		// through this one.
-		configure, path, masked = cni.PoolConfig, plan.PoolCNIConfig, t.Plan.PodSubnets
-		conf = "the pods' network, with ranges in place of the machine's parts"
-		t.addDir(plan.CNIConfDir, 0o700, "")
-		t.addFile(plan.KilnDir+"/parts", 0o644, cni.Parts(t.m.PodCIDRs, t.Plan.NodeMasks, way),
-			"ranges of this machine's pods, the prefix length of its parts, how packets of pods "+
-				"leave it ("+why+")",
-			slices.Concat(own, []string{"network.nodeMaskSizes"}, ways)...)
-	} else {
-		own = append(own, t.m.Path+".addresses")
-		t.addFile(plan.KilnDir+"/routes", 0o644, cni.Routes(t.m.PodCIDRs, t.m.Addresses, way),
-			"this machine's pods, its address, how packets of pods leave it ("+why+")",
-			slices.Concat(own, ways)...)
-	}
-	text, err := configure(t.m.PodCIDRs, network.MTU)
-	if err != nil {
-		return err
-	}
-	t.addFile(path, 0o600, text, conf, slices.Concat(own, []string{"network.mtu"})...)
-	t.addFile(plan.KilnDir+"/masquerade", 0o644, cni.Masquerade(masked, t.Plan.PodSubnets),
-		"family, pods of this machine, the cluster's pods")
 	return nil
 }
 

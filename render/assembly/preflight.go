@@ -47,7 +47,7 @@ func (t *tree) preflight() *preflight.Facts {
 	for _, peer := range t.etcdPeers() {
 		f.Peers = append(f.Peers, preflight.Peer{Name: peer.Name, URL: peer.EtcdHTTPURL()})
 	}
-	if t.m.Joins() && (t.Plan.Routed() || t.Plan.Flannel()) {
+	if t.m.Joins() && t.Plan.Flannel() {
 		for _, plugin := range []string{"bridge", "host-local", "loopback", "portmap"} {
 			f.Plugins = append(f.Plugins, path.Join(t.m.Settings.CNIBinDir(), plugin))
 		}

@@ -36,11 +36,6 @@ func (t *tree) addTrust() error {
 	if m.EtcdMember {
 		t.addEtcdMemberTrust()
 	}
-	if t.Plan.HasWireGuardKey(m) {
-		t.addSecret(plan.WireGuardKey, "", pki.WireGuardName(m.Name), func(b *pki.Bundle) []byte {
-			return append(b.WireGuardKey(m.Name), '\n')
-		}, "with it packets of pods are encrypted")
-	}
 	for _, spec := range t.Public.Specs(t.Plan, m) {
 		if err := t.addPair(spec); err != nil {
 			return err

@@ -17,7 +17,7 @@ func TestField(t *testing.T) {
 	require.True(t, ok)
 	require.Equal(t, "string", cni.Type)
 	require.Equal(t, "flannel", cni.Default)
-	require.Equal(t, []string{"flannel", "routed", "none"}, cni.Enum)
+	require.Equal(t, []string{"flannel", "none"}, cni.Enum)
 	require.True(t, strings.HasPrefix(cni.Text, "cni is how pods reach each other."))
 
 	rows := []struct{ path, kind, def string }{

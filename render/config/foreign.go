@@ -103,10 +103,14 @@ var misplaced = map[reflect.Type]map[string]string{
 		"vip":                  "write controlPlane.vip",
 	},
 	reflect.TypeFor[Network](): {
+		"mtu":              "write flannel.mtu, the MTU of the network between the machines",
 		"nodeCIDRMaskSize": "write nodeMaskSizes, a list",
 		"nodeCidrMaskSize": "write nodeMaskSizes, a list",
 		"ipvs":             "remove it; proxy is nftables or iptables",
+		"vxlan":            "write flannel.backend, and flannel.directRouting for vxlan: auto",
 	},
+	reflect.TypeFor[Node](): {"podCIDRs": noPodCIDRs},
+	reflect.TypeFor[Pool](): {"podCIDRs": noPodCIDRs},
 	reflect.TypeFor[ControlPlane](): {
 		"certSANs":     "write apiServer.certSANs",
 		"endpoint":     "write endpoint beside controlPlane",
@@ -125,6 +129,9 @@ var misplaced = map[reflect.Type]map[string]string{
 		"replicas": "list each machine under nodes, or write a pool",
 	},
 }
+
+const noPodCIDRs = "remove it; the controller-manager gives each Node its part of " +
+	"network.podSubnets"
 
 // componentKeys are misplaced keys of every program of the control plane.
 var componentKeys = map[string]string{

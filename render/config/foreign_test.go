@@ -149,6 +149,21 @@ var foreignMisplaced = map[string][]foreignRow{
 		{"nodeCIDRMaskSize", "write nodeMaskSizes, a list", "nodeMaskSizes"},
 		{"nodeCidrMaskSize", "write nodeMaskSizes, a list", "nodeMaskSizes"},
 		{"ipvs", "remove it; proxy is nftables or iptables", "proxy"},
+		{
+			"mtu", "write flannel.mtu, the MTU of the network between the machines", "flannel.mtu",
+		},
+		{
+			"vxlan", "write flannel.backend, and flannel.directRouting for vxlan: auto",
+			"flannel.backend flannel.directRouting",
+		},
+	},
+	"Node": {
+		{"podCIDRs", "remove it; the controller-manager gives each Node its part of " +
+			"network.podSubnets", "network.podSubnets"},
+	},
+	"Pool": {
+		{"podCIDRs", "remove it; the controller-manager gives each Node its part of " +
+			"network.podSubnets", "network.podSubnets"},
 	},
 	"ControlPlane": {
 		{"certSANs", "write apiServer.certSANs", "apiServer.certSANs"},
@@ -215,6 +230,7 @@ var foreignPlaces = map[string]struct {
 			"kubeletExtraArgs: [{", "}]}\n",
 		[]string{"name: v", `value: "2"`},
 	},
+	"Pool": {"pools[0]", header + onOS + oneNode + "  pools: [{", "}]\n", []string{"name: blue"}},
 	"Node": {
 		"nodes[0]", header + onOS + "  nodes: [{", "}]\n",
 		[]string{"name: cp-1", "role: control-plane", "addresses: [10.0.0.11]"},

@@ -5,12 +5,11 @@ import (
 	"regexp"
 )
 
-// podInterfaces lists the interfaces of pods on a machine, as globs, by network.cni: those of cni
-// routed, and those that the usual CNIs make (Calico's documentation, "Configure NetworkManager";
-// for Canal and Flannel rancher/rke2#786).
+// podInterfaces lists the interfaces of pods on a machine, as globs, by network.cni; with none,
+// those that the usual CNIs make (Calico's documentation, "Configure NetworkManager"; for Canal and
+// Flannel rancher/rke2#786).
 var podInterfaces = map[string][]string{
 	"flannel": {"cni0", "flannel*", "veth*"},
-	"routed":  {"cni0", "kiln-vxlan", "veth*"},
 	"none": {
 		"cali*", "cilium*", "cni*", "flannel*", "lxc*", "tunl*", "veth*", "vxlan*.calico",
 		"wg-v6.cali", "wireguard.cali",
@@ -18,13 +17,7 @@ var podInterfaces = map[string][]string{
 }
 
 // PodInterfaces returns the names of pods' interfaces on the machines, as globs.
-func (c *Cluster) PodInterfaces() []string {
-	globs := podInterfaces[c.Spec.Network.CNI]
-	if c.Spec.Network.CNI == "routed" && c.Spec.Network.Encryption == wireGuard {
-		return append([]string{"kiln-wg"}, globs...)
-	}
-	return globs
-}
+func (c *Cluster) PodInterfaces() []string { return podInterfaces[c.Spec.Network.CNI] }
 
 // podInterface returns the glob of pods' interfaces that a name matches, "" if it matches none.
 func (c *Cluster) podInterface(name string) (glob string) {

@@ -44,8 +44,8 @@ var (
 		"/etc/systemd/system/containerd.service.d/25-limits.conf",
 		"/etc/systemd/system/kiln-backup.service",
 		"/etc/systemd/system/kiln-backup.timer",
-		"/etc/systemd/system/kiln-routes.service",
 		"/etc/systemd/system/kiln-system.service",
+		"/etc/systemd/system/kiln-wall.service",
 		"/etc/systemd/system/kiln.service",
 		"/etc/systemd/system/kubelet.service",
 	}

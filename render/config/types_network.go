@@ -9,35 +9,20 @@ type Network struct {
 	// have the order of podSubnets.
 	ServiceSubnets []string `json:"serviceSubnets,omitempty" default:"10.96.0.0/12"`
 	// NodeMaskSizes are the prefix lengths of one machine's part of each pod subnet. They have the
-	// order of podSubnets. The default is 24 for IPv4 and 64 for IPv6. With cni routed a part has
+	// order of podSubnets. The default is 24 for IPv4 and 64 for IPv6. With cni flannel a part has
 	// at least as many addresses as the machine may have pods (kubelet.maxPods, 110 by default).
 	NodeMaskSizes []int `json:"nodeMaskSizes,omitempty"`
 	// DNSDomain is the DNS domain of the cluster.
 	DNSDomain string `json:"dnsDomain,omitempty" default:"cluster.local"`
-	// CNI is how pods reach each other. flannel: with Flannel, whose objects kiln renders. routed:
-	// through a bridge, host-local addresses and a route to each other machine. The machines learn
-	// of each other from the API server, so a new machine changes no document of another. none: you
-	// bring a CNI plugin with addons. Nothing enforces a NetworkPolicy with flannel or routed
-	// (docs/pod-networks.md).
-	CNI string `json:"cni,omitempty" enum:"flannel,routed,none" default:"flannel"`
+	// CNI is how pods reach each other. flannel: with Flannel, whose objects kiln renders; nothing
+	// enforces a NetworkPolicy. none: you bring a CNI plugin with addons (docs/pod-networks.md).
+	CNI string `json:"cni,omitempty" enum:"flannel,none" default:"flannel"`
 	// Flannel are the settings of Flannel, with cni flannel. Its backend and port are for the life
 	// of the cluster.
 	Flannel Flannel `json:"flannel,omitempty"`
-	// VXLAN says when packets of pods travel inside UDP packets, with cni routed. They go to port
-	// 4789 of the other machine. auto: where the other machine is on another network segment, and
-	// on platforms whose network drops the packets of pods (docs/platforms.md). always: between all
-	// machines. never: all machines are on one network segment, and no router of the platform is
-	// between them.
-	VXLAN string `json:"vxlan,omitempty" enum:"auto,always,never" default:"auto"`
-	// Encryption encrypts the packets of pods between machines. wireguard: with the kernel's
-	// WireGuard, in UDP packets to port 51820 of the other machine, in place of VXLAN. With cni
-	// routed the machines need its program wg (docs/pod-networks.md). It is for the life of the
-	// cluster. none: packets are in clear.
+	// Encryption encrypts the packets of pods between machines, with cni flannel. wireguard: with the
+	// kernel's WireGuard; it is for the life of the cluster. none: packets are in clear.
 	Encryption string `json:"encryption,omitempty" enum:"none,wireguard" default:"none"`
-	// MTU is the MTU of the pods' interfaces with cni routed. With 0 the kernel chooses, 1500
-	// nearly everywhere. VXLAN needs 50 bytes of a packet, and 70 over IPv6; encryption needs 80.
-	// What is larger is divided, or sent again in smaller packets.
-	MTU int `json:"mtu,omitempty"`
 	// Proxy is the mode of kube-proxy. none: there is no kube-proxy.
 	Proxy string `json:"proxy,omitempty" enum:"nftables,iptables,none" default:"nftables"`
 }

@@ -12,10 +12,6 @@ type Node struct {
 	// family is first. They do not configure it: it has them from DHCP, its platform, or
 	// interfaces.
 	Addresses []string `json:"addresses" example:"[10.0.0.11]"`
-	// PodCIDRs are the machine's parts of the pod subnets with cni routed. By default they follow
-	// from the addresses of the machine: 10.0.0.21 with pods in 10.244.0.0/16 gets 10.244.21.0/24.
-	// An etcd machine has none.
-	PodCIDRs []string `json:"podCIDRs,omitempty"`
 	// MAC is the MAC address of one of the machine's interfaces. It may have any of the usual
 	// notations. A machine that boots from the network gets its document by this address. If mac is
 	// set, the first boot stops on every other machine.
@@ -52,10 +48,6 @@ type Pool struct {
 	// NodeAddress says which address of a machine is the address of its Node. By default it is the
 	// source address of packets on the default route.
 	NodeAddress NodeAddress `json:"nodeAddress,omitempty"`
-	// PodCIDRs are where the machines have their parts with cni routed. They are one range of each
-	// pod subnet, in their order. No node has its part in them; pools may share them. By default
-	// they are the upper halves of the pod subnets. docs/pools.md has more.
-	PodCIDRs []string `json:"podCIDRs,omitempty" example:"[10.244.192.0/18]"`
 	// Patches change the kubelet configuration of the pool. kiln applies them last.
 	Patches []Patch `json:"patches,omitempty"`
 

@@ -45,7 +45,6 @@ func validate(c *Cluster, r *reporter) {
 	v.nodes()
 	v.pools()
 	v.layers()
-	v.routed()
 	v.flannel()
 }
 

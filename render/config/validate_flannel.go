@@ -2,6 +2,10 @@ package config
 
 import "kiln/render/yamlpath"
 
+// wireGuard is the value of network.encryption with which packets of pods are encrypted, and the
+// backend of Flannel that does so.
+const wireGuard = "wireguard"
+
 // flannel checks the settings of Flannel.
 func (v *checker) flannel() {
 	net, at := &v.c.Spec.Network, v.spec.Key("network").Key("flannel")
@@ -9,6 +13,10 @@ func (v *checker) flannel() {
 	if net.CNI != "flannel" {
 		if v.has(at) {
 			v.report(at, "has no effect with cni %s; remove it, or write cni: flannel", net.CNI)
+		}
+		if net.Encryption == wireGuard {
+			v.report(v.spec.Key("network").Key("encryption"), "wireguard is for cni flannel, and "+
+				"cni %s is another network; remove it, and let that encrypt", net.CNI)
 		}
 		return
 	}

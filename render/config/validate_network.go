@@ -16,6 +16,12 @@ const (
 	minServiceBits = 4  // kubeadm wants at least ten addresses
 )
 
+// Limits of the parts of a pod subnet.
+const (
+	maxNodeMaskDiff = 16 // kube-controller-manager's limit between the subnet and a part, in bits
+	minNodeBits     = 4  // the bits of an address within a part: gateway, network and a few pods
+)
+
 // Limits of an MTU. IPv6 needs 1280 bytes (RFC 8200, section 5).
 const lowestMTU, highestMTU = 1280, 65535
 
@@ -35,19 +41,6 @@ func (v *checker) network() {
 			quote(domain))
 	} else if problem := hostProblem(domain); problem != "" {
 		v.report(at.Key("dnsDomain"), "%s %s", quote(domain), problem)
-	}
-
-	switch {
-	case net.MTU == 0:
-	case net.MTU < lowestMTU || net.MTU > highestMTU:
-		v.report(at.Key("mtu"), "%d is out of range; write %d to %d, or 0 for the kernel's default",
-			net.MTU, lowestMTU, highestMTU)
-	case net.CNI == "none":
-		v.report(at.Key("mtu"), "has no effect with cni none; "+
-			"remove it and set the MTU in your CNI")
-	case net.CNI == "flannel":
-		v.report(at.Key("mtu"), "has no effect with cni flannel; write flannel.mtu, the MTU of "+
-			"the network between the machines")
 	}
 }
 
@@ -167,6 +160,12 @@ func (v *checker) nodeMasks(at *yamlpath.Location) {
 			v.pods[i] = netip.Prefix{}
 		}
 	}
+}
+
+// maskFits reports whether the parts of a pod subnet may have this prefix length.
+func maskFits(subnet netip.Prefix, mask int) bool {
+	smallest := subnet.Addr().BitLen() - minNodeBits
+	return mask >= subnet.Bits() && mask <= smallest && mask-subnet.Bits() <= maxNodeMaskDiff
 }
 
 // nodeMask checks the size of the parts of the i-th pod subnet. ok reports whether they can be

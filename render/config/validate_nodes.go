@@ -23,7 +23,6 @@ func (v *checker) nodes() {
 	}
 	names := make(map[string]int, len(nodes))
 	owners := make(map[netip.Addr]int, len(nodes))
-	ranges := make(map[netip.Prefix]int, len(nodes))
 	hardware := map[string]int{}
 	for i := range nodes {
 		n, at := &nodes[i], list.Index(i)
@@ -37,9 +36,7 @@ func (v *checker) nodes() {
 				names[strings.ToLower(n.Name)] = i
 			}
 		}
-		if v.addresses(i, owners) {
-			v.podCIDRs(i, ranges)
-		}
+		v.addresses(i, owners)
 		v.hardware(i, hardware)
 		v.patches(n.Patches, at.Key("patches"))
 		v.machine(&n.Machine, n.Role, at)
@@ -86,15 +83,17 @@ func ServiceNames(domain string) []string {
 var dashed = strings.NewReplacer(".", "-", ":", "-")
 
 // addresses checks the addresses of the i-th node. owners maps the addresses of the nodes before it
-// to their indices. ok reports whether pod ranges can follow from the addresses.
-func (v *checker) addresses(i int, owners map[netip.Addr]int) (ok bool) {
+// to their indices.
+func (v *checker) addresses(i int, owners map[netip.Addr]int) {
 	at := v.spec.Key("nodes").Index(i).Key("addresses")
 	addresses := v.values.Nodes[i].Addresses
-	ok = true
+	ok := true
 	for j, a := range addresses {
 		ok = v.address(i, v.c.Spec.Nodes[i].Addresses[j], a, owners, at.Index(j)) && ok
 	}
-	return ok && v.addressFamilies(addresses, at)
+	if ok {
+		v.addressFamilies(addresses, at)
+	}
 }
 
 // address checks one address of the i-th node. The file has it as text. ok reports whether it can
@@ -127,21 +126,19 @@ func (v *checker) address(
 }
 
 // addressFamilies checks that there is one address of each family of the cluster, in their order.
-// ok reports whether there is.
-func (v *checker) addressFamilies(addresses []netip.Addr, at *yamlpath.Location) (ok bool) {
+func (v *checker) addressFamilies(addresses []netip.Addr, at *yamlpath.Location) {
 	want := families(v.pods)
 	if want == "" {
-		return false
+		return
 	}
 	names := make([]string, len(addresses))
 	for j, a := range addresses {
 		names[j] = family(a.Is4())
 	}
 	got := strings.Join(names, " and ")
-	if got == want {
-		return true
-	}
 	switch {
+	case got == want:
+		return
 	case got == "":
 		got = "none"
 	case len(names) > 2:
@@ -149,77 +146,4 @@ func (v *checker) addressFamilies(addresses []netip.Addr, at *yamlpath.Location)
 	}
 	v.report(at, "want one address of each family of podSubnets in their order (%s), got %s",
 		want, got)
-	return false
-}
-
-// podCIDRs checks the parts of the pod subnets that the i-th node has. ranges maps the parts of the
-// nodes before it to their indices.
-func (v *checker) podCIDRs(i int, ranges map[netip.Prefix]int) {
-	n, list := &v.c.Spec.Nodes[i], v.spec.Key("nodes")
-	at := list.Index(i).Key("podCIDRs")
-	own := v.has(at)
-	if n.Role == roleEtcd {
-		if own {
-			v.report(at, "has no effect on an etcd machine, whose only pod is on the host's "+
-				"network; remove it")
-		}
-		return
-	}
-	if cni := v.c.Spec.Network.CNI; cni != "routed" {
-		if own {
-			v.report(at, "has no effect with network.cni %s, where the controller-manager "+
-				"hands out pod ranges; remove it", cni)
-		}
-		return
-	}
-	if own && !v.ownPodCIDRs(i, at) {
-		return
-	}
-	for _, p := range v.values.Nodes[i].PodCIDRs {
-		first, taken := ranges[p]
-		switch {
-		case !taken:
-			ranges[p] = i
-		case own:
-			v.report(at, "%s is already the pod range of %s (nodes[%d]); "+
-				"choose another part of the pod subnet", p, v.c.Spec.Nodes[first].Name, first)
-			return
-		default:
-			v.report(list.Index(i), "the pod range that follows from the address of %s, %s, "+
-				"is already that of %s (nodes[%d]); set podCIDRs on one of them",
-				n.Name, p, v.c.Spec.Nodes[first].Name, first)
-			return
-		}
-	}
-}
-
-// ownPodCIDRs checks the pod ranges that the i-th node sets. ok reports whether they can be used.
-func (v *checker) ownPodCIDRs(i int, at *yamlpath.Location) (ok bool) {
-	list := v.c.Spec.Nodes[i].PodCIDRs
-	if len(list) != len(v.pods) {
-		v.report(at, "has %d ranges for %d podSubnets; write one of each, in their order, or none",
-			len(list), len(v.pods))
-		return false
-	}
-	ok = true
-	for j, text := range list {
-		subnet, mask := v.pods[j], v.c.Spec.Network.NodeMaskSizes[j]
-		p := v.values.Nodes[i].PodCIDRs[j]
-		switch {
-		case !p.IsValid():
-			v.report(at.Index(j), "%s is not a network; write a /%d within %s",
-				quote(text), mask, subnet)
-		case p.Masked() != p:
-			v.report(at.Index(j), "%s has bits set behind the prefix; write %s", p, p.Masked())
-		case p.Bits() != mask:
-			v.report(at.Index(j), "%s is not a /%d, which network.nodeMaskSizes asks for", p, mask)
-		case p.Addr().Is4() != subnet.Addr().Is4() || !subnet.Overlaps(p):
-			v.report(at.Index(j), "%s lies outside of network.podSubnets[%d] %s; "+
-				"choose a part of it", p, j, subnet)
-		default:
-			continue
-		}
-		ok = false
-	}
-	return ok
 }

@@ -1,7 +1,6 @@
 package config
 
 import (
-	"net/netip"
 	"slices"
 	"strings"
 
@@ -34,7 +33,6 @@ func (v *checker) pools() {
 		}
 		v.span(p.TokenLifetime, at.Key("tokenLifetime"))
 		v.nodeAddress(i, at.Key("nodeAddress"))
-		v.poolCIDRs(i, at)
 		v.patches(p.Patches, at.Key("patches"))
 		v.machine(&p.Machine, roleWorker, at)
 	}
@@ -92,76 +90,4 @@ func (v *checker) nodeAddress(i int, at *yamlpath.Location) {
 			}
 		}
 	}
-}
-
-// poolCIDRs checks the ranges in which the machines of the i-th pool have their parts of the pod
-// subnets. Nothing but the ranges keeps the parts of nodes from machines that nobody knows.
-func (v *checker) poolCIDRs(i int, at *yamlpath.Location) {
-	here := at.Key("podCIDRs")
-	own := v.has(here)
-	if cni := v.c.Spec.Network.CNI; cni != "routed" {
-		if own {
-			v.report(here, "has no effect with network.cni %s, where the controller-manager "+
-				"hands out pod ranges; remove it", cni)
-		}
-		return
-	}
-	if own && !v.ownPoolCIDRs(i, here) {
-		return
-	}
-	for j, span := range v.values.Pools[i].PodCIDRs {
-		for k := range v.c.Spec.Nodes {
-			for _, p := range v.values.Nodes[k].PodCIDRs {
-				if !p.IsValid() || !p.Overlaps(span) {
-					continue
-				}
-				node := v.c.Spec.Nodes[k].Name
-				if own {
-					v.report(here.Index(j), "%s has %s in it, the pod range of %s (nodes[%d]); "+
-						"choose another part of the pod subnet, or set podCIDRs of the node",
-						span, p, node, k)
-				} else {
-					v.report(at, "machines of this pool get their pod ranges from %s, "+
-						"the upper half of network.podSubnets[%d], and %s in it is that of %s "+
-						"(nodes[%d]); set podCIDRs of the pool, or of the node",
-						span, j, p, node, k)
-				}
-				return
-			}
-		}
-	}
-}
-
-// ownPoolCIDRs checks the ranges that the i-th pool sets. ok reports whether they can be used.
-func (v *checker) ownPoolCIDRs(i int, at *yamlpath.Location) (ok bool) {
-	list := v.c.Spec.Pools[i].PodCIDRs
-	if len(list) != len(v.pods) {
-		v.report(at, "has %d ranges for %d podSubnets; write one of each, in their order, or none",
-			len(list), len(v.pods))
-		return false
-	}
-	ok = true
-	for j, text := range list {
-		subnet, mask := v.pods[j], v.c.Spec.Network.NodeMaskSizes[j]
-		p := v.values.Pools[i].PodCIDRs[j]
-		switch {
-		case !subnet.IsValid():
-		case !p.IsValid():
-			v.report(at.Index(j), "%s is not a network; write a range of %s, such as %s",
-				quote(text), subnet, upperHalves([]netip.Prefix{subnet}, []int{mask})[0])
-		case p.Masked() != p:
-			v.report(at.Index(j), "%s has bits set behind the prefix; write %s", p, p.Masked())
-		case p.Addr().Is4() != subnet.Addr().Is4() || !subnet.Overlaps(p) ||
-			p.Bits() < subnet.Bits():
-			v.report(at.Index(j), "%s lies outside of network.podSubnets[%d] %s; "+
-				"choose a range of it", p, j, subnet)
-		case p.Bits() > mask:
-			v.report(at.Index(j), "%s is smaller than the part of one machine, a /%d "+
-				"(network.nodeMaskSizes); choose a larger range", p, mask)
-		default:
-			continue
-		}
-		ok = false
-	}
-	return ok
 }

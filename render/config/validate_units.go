@@ -16,7 +16,7 @@ const maxUnitLine = 2048
 
 // ownUnits are the units that kiln writes.
 var ownUnits = []string{
-	"kubelet.service", "kiln.service", "kiln-routes.service", target.SystemUnit,
+	"kubelet.service", "kiln.service", "kiln-wall.service", target.SystemUnit,
 }
 
 // unitSuffixes are the kinds of units that files or drop-ins configure (systemd.unit(5)).

@@ -35,9 +35,6 @@ type Values struct {
 // NodeValues are what the strings of a node stand for.
 type NodeValues struct {
 	Addresses []netip.Addr
-	// PodCIDRs are the node's parts of the pod subnets with cni routed, in the order of podSubnets:
-	// those that it sets itself, or those that follow from its addresses. An etcd machine has none.
-	PodCIDRs []netip.Prefix
 	// MAC is one of the machine's MAC addresses as the kernel writes it, 52:54:00:12:34:56; empty
 	// if the configuration has none.
 	MAC string
@@ -68,9 +65,6 @@ type RouteValues struct {
 type PoolValues struct {
 	// Networks are those of nodeAddress.
 	Networks []netip.Prefix
-	// PodCIDRs are the ranges of the machines' parts with cni routed, in the order of podSubnets:
-	// those of podCIDRs, or the upper halves of the subnets. They are nil with another cni.
-	PodCIDRs []netip.Prefix
 }
 
 // Values returns what the strings of c stand for; nil if Parse did not make c. It is shared and
@@ -117,28 +111,13 @@ func readValues(c *Cluster) *Values {
 		n := &spec.Nodes[i]
 		v.Nodes[i] = NodeValues{
 			Addresses:   readAll(n.Addresses, readAddress),
-			PodCIDRs:    readAll(n.PodCIDRs, readPrefix),
 			MAC:         plainMAC(n.MAC),
 			ProductUUID: strings.ToLower(n.ProductUUID),
 			Interfaces:  readAll(n.Interfaces, readInterface),
 		}
-		if spec.Network.CNI != "routed" || n.Role == roleEtcd {
-			v.Nodes[i].PodCIDRs = nil
-		} else if len(n.PodCIDRs) == 0 {
-			v.Nodes[i].PodCIDRs = podCIDRs(v.PodSubnets, spec.Network.NodeMaskSizes,
-				v.Nodes[i].Addresses)
-		}
 	}
 	v.Pools = readAll(spec.Pools, func(p Pool) PoolValues {
-		values := PoolValues{Networks: readAll(p.NodeAddress.Networks, readPrefix)}
-		switch {
-		case spec.Network.CNI != "routed":
-		case len(p.PodCIDRs) > 0:
-			values.PodCIDRs = readAll(p.PodCIDRs, readPrefix)
-		default:
-			values.PodCIDRs = upperHalves(v.PodSubnets, spec.Network.NodeMaskSizes)
-		}
-		return values
+		return PoolValues{Networks: readAll(p.NodeAddress.Networks, readPrefix)}
 	})
 	return v
 }

@@ -64,9 +64,6 @@ func TestExplainEveryValue(t *testing.T) {
 				for _, a := range m.Addresses {
 					own = append(own, a.String(), "ADDRESS")
 				}
-				for _, p := range m.PodCIDRs {
-					own = append(own, p.String(), "PODS")
-				}
 			}
 			placeholders := strings.NewReplacer(own...)
 			values, seen := 0, map[string]bool{}

@@ -51,17 +51,6 @@ var Files = []File{
 	{Path: plan.ObjectsDir + "index", Form: Lines, Open: true, Part: objects,
 		Change: Apply, Why: "API objects are applied when the cluster is formed"},
 
-	// Routes to other machines' pods.
-	{Path: templates.RoutesPath, Form: Program, Open: true, Part: hook},
-	{Path: templates.LearnPath, Form: Program, Open: true, Part: hook},
-	{Path: plan.KilnDir + "/routes", Form: Lines, Part: hook},
-	{Path: plan.KilnDir + "/masquerade", Form: Lines, Part: hook},
-	{Path: plan.WireGuardKey, Form: Hidden},
-	{Path: plan.UnitDir + "/kiln-routes.service", Form: Unit},
-	{Path: plan.CNIConfig, Form: YAML, Open: true},
-	{Path: plan.PoolCNIConfig, Form: YAML, Open: true, Part: hook},
-	{Path: plan.KilnDir + "/parts", Form: Lines, Part: hook},
-
 	// What pods may not reach, and what other firewalls may not end.
 	{Path: plan.UnitDir + "/" + plan.WallUnit, Form: Unit},
 	{Path: plan.UnitDir + "/kubelet.service.d/20-kiln-wall.conf", Form: Unit},

@@ -98,8 +98,7 @@ func (p *Plan) byEtcd(m *Machine) Origin {
 	return Origin{Field: "nodes"}
 }
 
-// ControllerManagerFlags returns the command line of kube-controller-manager. With cni routed every
-// machine knows its pod CIDR by its document or chooses it, so that none is left to allocate.
+// ControllerManagerFlags returns the command line of kube-controller-manager.
 func (p *Plan) ControllerManagerFlags() Commands {
 	spec := &p.Config.Spec
 	c := commands(target.ControllerManager, flags{
@@ -112,6 +111,7 @@ func (p *Plan) ControllerManagerFlags() Commands {
 		"controllers":                      "*",
 		"leader-elect":                     "true",
 		"profiling":                        "false",
+		"allocate-node-cidrs":              "true",
 		"requestheader-client-ca-file":     FrontProxyCA,
 		"service-account-private-key-file": ServiceKey,
 		"use-service-account-credentials":  "true",
@@ -122,9 +122,6 @@ func (p *Plan) ControllerManagerFlags() Commands {
 		"service-cluster-ip-range": join(p.ServiceSubnets),
 	})
 	c.set(Origin{Field: "network.podSubnets"}, flags{"cluster-cidr": join(p.PodSubnets)})
-	c.set(Origin{Field: "network.cni"}, flags{
-		"allocate-node-cidrs": strconv.FormatBool(!p.Routed()),
-	})
 	if p.Hardened() {
 		// The value is the default, but CIS 1.3.1 asks for the flag.
 		c.set(p.ByProfile(), flags{"terminated-pod-gc-threshold": "12500"})
@@ -143,14 +140,12 @@ func (p *Plan) ControllerManagerFlags() Commands {
 	if p.Tokens {
 		c.set(Kiln, flags{"controllers": "*,token-cleaner-controller"})
 	}
-	if !p.Routed() {
-		for i, s := range p.PodSubnets {
-			name := "node-cidr-mask-size"
-			if p.DualStack() {
-				name += map[bool]string{true: "-ipv4", false: "-ipv6"}[s.Addr().Is4()]
-			}
-			c.set(Origin{Field: "network.nodeMaskSizes"}, flags{name: strconv.Itoa(p.NodeMasks[i])})
+	for i, s := range p.PodSubnets {
+		name := "node-cidr-mask-size"
+		if p.DualStack() {
+			name += map[bool]string{true: "-ipv4", false: "-ipv6"}[s.Addr().Is4()]
 		}
+		c.set(Origin{Field: "network.nodeMaskSizes"}, flags{name: strconv.Itoa(p.NodeMasks[i])})
 	}
 	if p.Release.FlexVolume {
 		c.set(p.ByRelease(), flags{"flex-volume-plugin-dir": FlexVolumeDir})

@@ -99,7 +99,6 @@ func named(c *config.Cluster, i int) Machine {
 	m.MAC, m.ProductUUID = values.MAC, values.ProductUUID
 	m.Token = m.Joins() && m.Settings.Identity == "token"
 	m.Addresses = slices.Clone(values.Addresses)
-	m.PodCIDRs = slices.Clone(values.PodCIDRs)
 	m.Interfaces = interfaces(n.Interfaces, values.Interfaces)
 	return m
 }
@@ -117,7 +116,6 @@ func pool(c *config.Cluster, i int) Machine {
 	values := c.Values()
 	m.NodeAddress = nodeAddress(
 		values.PodSubnets, n.NodeAddress.Interface, values.Pools[i].Networks)
-	m.PodCIDRs = slices.Clone(values.Pools[i].PodCIDRs)
 	return m
 }
 

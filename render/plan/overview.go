@@ -35,11 +35,5 @@ func (p *Plan) podNetwork() string {
 		}
 		return out
 	}
-	if p.Encrypted() {
-		return network.CNI + ", encryption " + network.Encryption
-	}
-	if !p.Routed() || network.VXLAN == "auto" {
-		return network.CNI
-	}
-	return network.CNI + ", vxlan " + network.VXLAN
+	return network.CNI
 }

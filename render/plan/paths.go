@@ -15,9 +15,6 @@ const (
 	ObjectsDir = KilnDir + "/objects/"
 	UnitDir    = "/etc/systemd/system"
 
-	// WireGuardKey is the key of a named machine where packets of pods are encrypted.
-	WireGuardKey = KilnDir + "/wireguard.key"
-
 	// AnnounceCA is the CA of the server that the machine announces its state to, if that is
 	// neither one that the system trusts nor CACert.
 	AnnounceCA = KilnDir + "/announce.crt"
@@ -53,8 +50,6 @@ const (
 	ContainerdConfig = "/etc/containerd/config.toml"
 	RegistriesDir    = "/etc/containerd/certs.d"
 	CNIConfDir       = "/etc/cni/net.d"
-	CNIConfig        = CNIConfDir + "/10-kiln.conflist"
-	PoolCNIConfig    = KilnDir + "/cni" // what a pool's machine makes CNIConfig of
 
 	// LeasesLock is a file of the plugin host-local with cni flannel.
 	LeasesLock = "/var/lib/cni/networks/cbr0/lock"

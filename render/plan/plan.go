@@ -66,8 +66,7 @@ type Machine struct {
 
 	Artifacts []target.Artifact // what the machine fetches, in this order; none if its image has it
 
-	Addresses []netip.Addr   // main family first; none for a pool
-	PodCIDRs  []netip.Prefix // with cni routed; of a pool the ranges of its machines' parts
+	Addresses []netip.Addr // main family first; none for a pool
 
 	Interfaces []Interface // in the configuration's order; none where the platform configures them
 
@@ -123,9 +122,6 @@ func (p *Plan) StaticPods(m *Machine) bool {
 
 // DualStack reports whether the cluster has both families.
 func (p *Plan) DualStack() bool { return len(p.PodSubnets) == 2 }
-
-// Routed reports whether kiln connects the pods itself.
-func (p *Plan) Routed() bool { return p.Config.Spec.Network.CNI == "routed" }
 
 // Flannel reports whether Flannel connects the pods.
 func (p *Plan) Flannel() bool { return p.Config.Spec.Network.CNI == "flannel" }

@@ -41,23 +41,6 @@ var network = []Entry{
 		Source:   "kubernetes/kubernetes#57534",
 		calls:    defaultRoutes,
 	}, {
-		ID: "pod-masquerade", Reads: "what `kiln-routes` could not set",
-		Wants:    "`nft` or `iptables` masquerades pods, with `network.cni: routed`",
-		Severity: Warn,
-		Remedy:   "install nftables: pods do not reach what lies outside the cluster",
-		Source:   "nothing outside knows the addresses of pods",
-		calls: func(f *Facts) []call {
-			return when(f.Machine.Joins() && f.Plan.Routed(), "kept masquerade")
-		},
-	}, {
-		ID: "pod-encryption", Reads: "what `kiln-routes` could not set",
-		Wants: "a key, WireGuard in the kernel and UDP port 51820, " +
-			"with `network.encryption: wireguard`",
-		Severity: Wait,
-		Remedy:   "use a kernel with WireGuard, and stop what has UDP port 51820: ss -lnup",
-		Source:   "docs/pod-networks.md",
-		calls:    func(f *Facts) []call { return when(encrypts(f), "kept wireguard") },
-	}, {
 		ID: "firewalld", Reads: "`systemctl is-active`", Wants: "inactive", Severity: Warn,
 		Remedy:  "open ports … and let pods' traffic through, or turn it off",
 		Kubeadm: []string{"Firewalld"}, Source: "kubeadm",
@@ -115,9 +98,6 @@ var network = []Entry{
 		},
 	},
 }
-
-// encrypts reports whether the machine encrypts packets of pods.
-func encrypts(f *Facts) bool { return f.Machine.Joins() && f.Plan.Encrypted() }
 
 func cloudSetup(s *target.System) bool { return s.CloudSetup }
 

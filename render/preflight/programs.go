@@ -15,17 +15,13 @@ import (
 var programs = []Entry{
 	{
 		ID: "tool-…", Reads: "`PATH`", Severity: Stop,
-		Wants: "cp, curl, ip, losetup, mount; gzip, tar with `binaries.source: download`; " +
-			"wg with `network.encryption: wireguard`",
+		Wants:   "cp, curl, ip, losetup, mount; gzip, tar with `binaries.source: download`",
 		Remedy:  "install …",
 		Kubeadm: []string{"FileExisting-…"}, Source: "kubeadm; the hook itself",
 		calls: func(f *Facts) []call {
 			tools := []string{"cp", "curl", "ip", "losetup", "mount"}
 			if f.Machine.Downloads() {
 				tools = append(tools, "gzip", "tar")
-			}
-			if encrypts(f) {
-				tools = append(tools, "wg")
 			}
 			return each("command", tools)
 		},

@@ -203,15 +203,6 @@ var Kinds = []Kind{
 		Worth: OfMachine,
 	},
 	{
-		Name: "wireguard/{machine}", Is: "WireGuard key of the machine",
-		Path:  plan.WireGuardKey,
-		Roles: onNodes, When: "`network.encryption: wireguard`, but no pool's document",
-		applies: hasWireGuardKey,
-		User:    "kiln-routes.service gives it to the kernel, which encrypts packets of pods",
-		Until:   untilRotated,
-		Worth:   OfMachine,
-	},
-	{
 		Name: "announce/{machine}", Is: "key of the machine's announcements",
 		Path:  templates.AnnouncePath,
 		Roles: onAll, When: "`report`, but no pool's document", applies: announces,
@@ -286,9 +277,6 @@ func isMember(_ *plan.Plan, m *plan.Machine) bool { return m.EtcdMember }
 // hasIdentity reports whether the kubelet of m has its certificates from the document, and does not
 // ask the cluster for them.
 func hasIdentity(_ *plan.Plan, m *plan.Machine) bool { return !m.Token }
-
-// hasWireGuardKey reports whether m encrypts packets of pods with a key from its document.
-func hasWireGuardKey(p *plan.Plan, m *plan.Machine) bool { return p.HasWireGuardKey(m) }
 
 // announces reports whether m is a named machine that announces the state of its first boot.
 func announces(_ *plan.Plan, m *plan.Machine) bool { return m.Announces() && !m.Pool }

@@ -18,7 +18,6 @@ func TestReadable(t *testing.T) {
 		{plan.KilnDir + "/node.yaml", object, "data:\n  a: |\n    b\n    c\nkind: X\n"},
 		{plan.ObjectsDir + "000-x.yaml", "kind: X # YAML\n", "kind: X # YAML\n"},
 		{plan.ObjectsDir + "index", object, object},
-		{plan.CNIConfig, object, object},
 		{"/etc/x.yaml", object, object},
 	} {
 		got := readable(&node.File{Path: row.path, Content: []byte(row.content)})

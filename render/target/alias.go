@@ -60,10 +60,10 @@ var aliases = map[string]map[string]Alias{
 	},
 	"cni": {
 		"calico": {"none", bringCNI}, "canal": {"none", bringCNI}, "cilium": {"none", bringCNI},
-		"flannel": {"none", bringCNI}, "kube-ovn": {"none", bringCNI},
-		"kube-router": {"none", bringCNI}, "multus": {"none", bringCNI},
-		"weave":  {"none", bringCNI},
-		"bridge": {Name: "routed"}, "kubenet": {Name: "routed"},
+		"kube-ovn": {"none", bringCNI}, "kube-router": {"none", bringCNI},
+		"multus": {"none", bringCNI}, "weave": {"none", bringCNI},
+		"bridge": {Name: "flannel"}, "kubenet": {Name: "flannel"},
+		"routed": {"flannel", "which has taken the place of kiln's own network"},
 	},
 	"proxy": {"ipvs": {"nftables", "or iptables"}},
 }

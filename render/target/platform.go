@@ -39,8 +39,8 @@ type Platform struct {
 	// port. They are closed to pods like Metadata.
 	Internal []netip.AddrPort `json:"internal,omitempty"`
 
-	// PodRoutes is what the platform's network asks of clusters with network.cni routed; nil if
-	// nothing is known that keeps the packets of pods from other machines.
+	// PodRoutes is what the platform's network asks of clusters whose machines send packets of pods
+	// as they are; nil if nothing is known that keeps them from other machines.
 	PodRoutes *PodRoutes `json:"podRoutes,omitempty"`
 
 	// NetworkConfig reports whether cloud-init reads a network-config beside the user-data. On the
@@ -62,8 +62,9 @@ type Platform struct {
 	IgnitionID string `json:"-"`
 }
 
-// PodRoutes is what a platform's network does with packets between pods of two machines. With
-// network.cni routed they carry the pods' own addresses, which the platform did not give away.
+// PodRoutes is what a platform's network does with packets between pods of two machines that carry
+// the pods' own addresses, which the platform did not give away: with Flannel's backend host-gw, and
+// with its directRouting.
 type PodRoutes struct {
 	// Never reports whether the platform routes between machines itself: no route of a machine
 	// leads to the pods of another.

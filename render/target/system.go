@@ -72,8 +72,6 @@ type System struct {
 	// CloudSetup reports whether the image may bring nm-cloud-setup, whose routing rules cut pods
 	// off (rancher/rke2#1053).
 	CloudSetup bool
-	// WireGuard reports whether the image brings the program wg.
-	WireGuard bool
 	// TimeServices are the programs that may set the clock. One of them does on each machine.
 	TimeServices []TimeService
 	// Trust says where the system reads further CAs from.
@@ -141,7 +139,7 @@ var Systems = []System{
 	{
 		Name: "flatcar", Format: Ignition, Etcd: flatcarEtcd, Network: Networkd,
 		ResolvConf: resolvedConf, CADirs: []string{etcSSLCerts, debianCertificate},
-		ContainerdEnv: true, ReadOnlyUsr: true, SELinux: Permissive, WireGuard: true,
+		ContainerdEnv: true, ReadOnlyUsr: true, SELinux: Permissive,
 		Hides: []string{"multi-user.target.d/10-kubelet-service.conf"},
 		// On AWS and GCP ntpd is enabled instead of timesyncd, and chrony on Azure
 		// (flatcar/scripts#1792).
@@ -158,7 +156,7 @@ var Systems = []System{
 	}, {
 		Name: "fedora-coreos", Format: Ignition, Etcd: fedoraEtcd, Network: NetworkManager,
 		ResolvConf: resolvedConf, CADirs: []string{etcSSLCerts, redHatTrust, redHatCertificate},
-		ReadOnlyUsr: true, SELinux: Enforcing, WireGuard: true,
+		ReadOnlyUsr: true, SELinux: Enforcing,
 		TimeServices: []TimeService{chronyd}, Trust: inRedHat, Updater: Zincati,
 		Hides: []string{
 			"kubelet.service.d/kubeadm.conf",

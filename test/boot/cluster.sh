@@ -102,7 +102,6 @@ fail() {
       cat /var/lib/kiln/status.json; echo
       systemctl --failed --no-legend
       journalctl --no-pager -o short-monotonic -u kiln | tail -n 40
-      journalctl --no-pager -o short-monotonic -u kiln-routes | tail -n 20
       journalctl --no-pager -o short-monotonic -u kubelet | tail -n 30
       ctr -n k8s.io tasks list
       ctr -n k8s.io containers list'
@@ -347,9 +346,9 @@ check_tampered() {
   vm ssh "$1" 'set -e
     cd /etc/systemd/system
     systemctl disable kubelet.service
-    mkdir -p kiln.service.d /run/systemd/system/kiln-routes.service.d
+    mkdir -p kiln.service.d /run/systemd/system/kubelet.service.d
     printf "[Service]\nNice=5\n" >kiln.service.d/nice.conf
-    printf "[Service]\nNice=5\n" >/run/systemd/system/kiln-routes.service.d/nice.conf
+    printf "[Service]\nNice=5\n" >/run/systemd/system/kubelet.service.d/nice.conf
     systemctl daemon-reload
     printf "[Service]\nNice=5\n" >kubelet.service.d/nice.conf
     mkdir -p /etc/kubernetes/manifests
@@ -362,7 +361,7 @@ check_tampered() {
   verify_from_here "$1" >"$dir/here" && fail "kiln verify does not see that $1 was changed"
   for object in /etc/systemd/system/multi-user.target.wants/kubelet.service \
     /etc/systemd/system/kiln.service.d/nice.conf /etc/systemd/system/kubelet.service.d/nice.conf \
-    /run/systemd/system/kiln-routes.service.d/nice.conf /etc/kubernetes/manifests/other.yaml \
+    /run/systemd/system/kubelet.service.d/nice.conf /etc/kubernetes/manifests/other.yaml \
     /var/lib/kubelet/config.yaml /etc/kiln/machine /etc/kiln/steps /etc/sysctl.d/90-kiln.conf; do
     cp "$dir/there" "$tmp/attempt"
     grep -q "^$object: " "$dir/there" || fail "$1 does not name $object"

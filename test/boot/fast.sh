@@ -8,7 +8,7 @@
 #
 #   cloud-init   a control plane and a worker
 #   ignition     the same from Ignition documents
-#   flannel      the same with Flannel, and pods on both machines
+#   pods         the same, and pods on both machines reach each other, Services and names
 #   ha           three control planes and a worker, in a random order with random delays; then a
 #                control plane with an empty disk and the same document
 #   workloads    kube-proxy gets an image that does not exist, and kiln status says so
@@ -43,7 +43,7 @@ source "$here/cis.sh"
 # shellcheck source=as-operator.sh
 source "$here/as-operator.sh"
 
-every=(cloud-init ignition flannel ha workloads damaged broken)
+every=(cloud-init ignition pods ha workloads damaged broken)
 seed=$RANDOM scenarios=() cached='' hold_logs='' arguments=("$@")
 while (($#)); do
   case $1 in
@@ -144,8 +144,7 @@ scenario_ignition() {
   within 1 "the control plane knows its surroundings" knows_its_surroundings cp-1
 }
 
-scenario_flannel() {
-  adapt_case() { lay_over "$dir/cluster.yaml" "$here/clusters/flannel.yaml"; }
+scenario_pods() {
   render_case fast
   power_on_all worker-1 cp-1
   boots_well

@@ -114,33 +114,6 @@ check_network() {
   within "$step_limit" "every machine is reached from outside$1" reached_from_outside
 }
 
-# knows MACHINE OTHER: the machine has routes to the pods of the other one, in each family in which
-# the other one has an address.
-knows() {
-  local address family own routes count=0
-  for address in $(addresses "$2"); do
-    family=-4
-    [[ $address != *:* ]] || family=-6
-    own=$(part "$family" "$2") && [[ -n $own ]] || return
-    routes=$(vm ssh "$1" "ip $family -o route show proto 107") || return
-    grep -F "$own " <<<"$routes" || return
-    count=$((count + 1))
-  done
-  ((count > 0))
-}
-part() { # part FAMILY MACHINE prints what the machine's document says, or what it chose
-  vm ssh "$2" 'cat /etc/kiln/routes 2>/dev/null || xargs -n 2 </var/lib/kiln/parts' | awk -v six="$1" '(six == "-6") == ($1 ~ /:/) {print $1}'
-}
-all_know() { # all_know MACHINE
-  local machine
-  for machine in "${machines[@]}"; do
-    [[ $machine == "$1" ]] || knows "$machine" "$1" || {
-      echo "$machine does not know $1"
-      return 1
-    }
-  done
-}
-
 # no_file_changed SINCE: nothing in these folders of the three machines is newer.
 no_file_changed() {
   local machine changed

@@ -13,14 +13,8 @@ cluster() {
   [[ $2 == 2 ]] || sed -i 's|10\.10\.1\.|10.10.0.|g; s|fd00:10:0:1::|fd00:10::|g' "$dir/cluster.yaml"
   [[ -z ${3:-} ]] || sed -i "/- name: $3/,\$d" "$dir/cluster.yaml"
   [[ -z $pool ]] || printf '  pools:\n  - name: pool\n' >>"$dir/cluster.yaml"
-  [[ -z $never ]] || sed -i 's|^    cni: routed$|&\n    vxlan: never|
-    s|^  machines:$|  boot: {stepTimeout: 1m}\n&|' "$dir/cluster.yaml"
-  [[ -z $encrypt ]] || sed -i 's|^    cni: .*|&\n    encryption: wireguard|
-    s|^  machines:$|&\n    ignorePreflight: [module-wireguard]|' "$dir/cluster.yaml"
-  [[ -z $thousand ]] || sed -i 's|10\.244\.0\.0/16|10.240.0.0/12|' "$dir/cluster.yaml"
   [[ -z $proxy ]] || sed -i "s|proxy: nftables|proxy: $proxy|" "$dir/cluster.yaml"
-  [[ $cni == routed ]] || sed -i "s|^    cni: routed\$|    cni: $cni|" "$dir/cluster.yaml"
-  [[ -z $backend ]] || sed -i "s|^    cni: .*|&\n    flannel: {$backend}|" "$dir/cluster.yaml"
+  [[ -z $backend ]] || sed -i "s|^  network:$|&\n    flannel: {$backend}|" "$dir/cluster.yaml"
   # suit_kind writes the lists in another way than addresses reads them.
   cp "$dir/cluster.yaml" "$dir/lines.yaml"
   suit_kind "$dir/cluster.yaml"

@@ -11,7 +11,7 @@
 
 # The number of a repetition is a place in this list.
 bad=(byte missing-file missing-key wrong-san flag kubelet-value cni-path peer-url owner cycle
-  route credential image absent-image object clock)
+  credential image absent-image object clock)
 
 plant() { "$tmp/plant" "$dir/nodes/${machines[0]}/user-data" "$@"; }
 manifests=/etc/kubernetes/manifests
@@ -83,17 +83,10 @@ bad_owner() {
   plant hidden own /etc/etcd/pki/server.key 0600 root:root
 }
 bad_cycle() {
-  what="kiln-routes.service and kubelet.service each wait for the other"
+  what="kubelet.service and containerd.service each wait for the other"
   finds='ordering cycle'
-  plant hidden replace /etc/systemd/system/kiln-routes.service $'\nAfter=network.target\n' \
-    $'\nAfter=network.target kubelet.service\n'
-}
-bad_route() {
-  what="a worker tells the others that its pods are at an address of nobody's"
-  finds='pod-network: '
-  machines=(worker-1)
-  plant hidden replace /etc/kiln/routes '10.10.0.21' '10.99.0.21'
-  machines=(cp-1 worker-1)
+  plant hidden replace /etc/systemd/system/kubelet.service $'\nAfter=containerd.service' \
+    $'\nBefore=containerd.service\nAfter=containerd.service'
 }
 bad_credential() {
   local other=$dir/other file=/var/lib/kubelet/pki/kubelet-client-kiln.pem

@@ -283,7 +283,7 @@ var hygieneExceptions = []struct {
 	},
 	{
 		"liveness-probe readiness-probe", "kube-proxy",
-		"kubeadm gives none; nothing is routed by its readiness",
+		"kubeadm gives none; nothing is sent to it by its readiness",
 	},
 	{
 		"privileged seccomp no-escalation drop-capabilities read-only-root non-root",

@@ -80,7 +80,7 @@ var (
 		(*trust).manifest, (*trust).modes, (*trust).links, (*trust).units, (*trust).kernel,
 		(*trust).runtime, (*trust).hook,
 		(*trust).credentials, (*trust).privateKeys, (*trust).shared,
-		(*trust).kubeconfigs, (*trust).dns, (*trust).podRange, (*trust).routes, (*trust).ports,
+		(*trust).kubeconfigs, (*trust).dns, (*trust).ports,
 		(*trust).images, (*trust).balancer,
 	}
 	controlPlaneChecks = []func(*trust){

@@ -130,9 +130,6 @@ func (t *trust) links() {
 func (t *trust) units() {
 	const dir = "/etc/systemd/system/"
 	list := []string{"kiln.service", "kubelet.service"}
-	if t.at.File("/etc/kiln/keep-routes") != nil {
-		list = append(list, "kiln-routes.service")
-	}
 	if t.at.File(dir+"kubelet.service.d/20-kiln-wall.conf") != nil {
 		list = append(list, "kiln-wall.service")
 	}

@@ -104,23 +104,6 @@ func shell(name string) func() found {
 	})
 }
 
-// wireGuard builds the WireGuard of test/wireguard, which runs without the kernel's module.
-func wireGuard() func() found {
-	return sync.OnceValue(func() found {
-		dir, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "kiln").Output()
-		if err != nil {
-			return found{want: WireGuard}
-		}
-		module := filepath.Join(strings.TrimSpace(string(dir)), "test", "wireguard")
-		// #nosec G204 -- a folder of this repository
-		out, err := exec.Command("go", "-C", module, "tool", "-n", "wireguard").Output()
-		if err != nil {
-			return found{want: WireGuard}
-		}
-		return found{path: strings.TrimSpace(string(out))}
-	})
-}
-
 // file looks for a file.
 func file(path, want string) func() found {
 	return sync.OnceValue(func() found {

@@ -27,14 +27,7 @@ const (
 	ImageMount       = "mounts of images"
 	OwnFiles         = "a file system of its own"
 	OwnNetwork       = "a network of its own"
-	WireGuard        = "wireguard-go"
 )
-
-// encryption are the tests of network.encryption.
-var encryption = []string{
-	"TestEncrypted", "TestEncryptedAway", "TestEncryptedGone", "TestEncryptedGuard",
-	"TestEncryptedKept", "TestEncryptedLacks", "TestEncryptedOrNothing", "TestEncryptedPool",
-}
 
 // Things are in the order of the closing line.
 var Things = []Thing{
@@ -125,18 +118,9 @@ var Things = []Thing{
 		look:  program("haproxy"),
 	},
 	{
-		Name: "ip", Gap: "routes are not set by the real one",
-		Tests: []string{
-			"TestDirect", "TestEarly", "TestSegments",
-			"TestFamilies", "TestAway",
-			"TestReplaced", "TestSameName", "TestGone", "TestBroken", "TestStrange", "TestUnset",
-			"TestThousand", "TestForgotten", "TestQuiet", "TestPool", "TestPoolWaits",
-			"TestPoolMoves", "TestPoolNames", "TestInClear",
-			"TestEncrypted", "TestEncryptedAway", "TestEncryptedGone",
-			"TestEncryptedGuard", "TestEncryptedKept", "TestEncryptedLacks",
-			"TestEncryptedOrNothing", "TestEncryptedPool", "TestWall", "TestWallStays",
-		},
-		look: program("ip"),
+		Name: "ip", Gap: "rules of routing are not set by the real one",
+		Tests: []string{"TestWall", "TestWallStays"},
+		look:  program("ip"),
 	},
 	{
 		Name: "isoinfo", Gap: "it does not read the images",
@@ -190,14 +174,6 @@ var Things = []Thing{
 		Tests: []string{"TestTerraform", "TestTerraformRefuses", "TestTerraformWalks"},
 		look:  program("terraform", "tofu"),
 	},
-	{
-		Name: "wg", Gap: "no packet of pods is encrypted",
-		Tests: encryption, look: program("wg"),
-	},
-	{
-		Name: WireGuard, Gap: "no packet of pods is encrypted",
-		Tests: encryption, look: wireGuard(),
-	},
 
 	{
 		Name: OwnFiles, Gap: "no disk is full, and none read-only to root", right: true,
@@ -213,19 +189,10 @@ var Things = []Thing{
 		Tests: []string{"TestMount"}, look: right(ImageMount, imageMount),
 	},
 	{
-		Name: OwnNetwork, Gap: "systemd-networkd is not started, and no routes are set",
+		Name: OwnNetwork, Gap: "systemd-networkd is not started, and no rules of routing are set",
 		right: true,
-		Tests: []string{
-			"TestNetworkdReads", "TestDirect", "TestEarly", "TestSegments",
-			"TestFamilies", "TestAway",
-			"TestReplaced", "TestSameName", "TestGone", "TestBroken", "TestStrange", "TestUnset",
-			"TestThousand", "TestForgotten", "TestQuiet", "TestPool", "TestPoolWaits",
-			"TestPoolMoves", "TestPoolNames", "TestInClear",
-			"TestEncrypted", "TestEncryptedAway", "TestEncryptedGone",
-			"TestEncryptedGuard", "TestEncryptedKept", "TestEncryptedLacks",
-			"TestEncryptedOrNothing", "TestEncryptedPool", "TestWall", "TestWallStays",
-		},
-		look: right(OwnNetwork, ownNetwork),
+		Tests: []string{"TestNetworkdReads", "TestWall", "TestWallStays"},
+		look:  right(OwnNetwork, ownNetwork),
 	},
 	{
 		Name: "pseudo-terminals", Gap: "kiln colors no terminal", right: true,

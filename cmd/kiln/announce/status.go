@@ -44,7 +44,7 @@ const (
 var steps = []string{
 	"start", "files", "pre-boot", "machine", "fetch", "extend", "packages", "preflight", "name",
 	"restore", "others", "etcd", "kubelet", "member", "ready", "control-plane", "objects", "node",
-	"labels", "role", "parts", "pods", "network", "post-boot", "retire", "done",
+	"labels", "role", "network", "post-boot", "retire", "done",
 }
 
 // Bounds of a status.

@@ -63,7 +63,7 @@ func Warnings(p *plan.Plan, objects []manifests.Object) (out []string) {
 	j := newJudge(p, objects)
 	spec := &p.Config.Spec
 	switch configured := slices.ContainsFunc(p.Machines, hasCNIFile); {
-	case p.Routed() || configured || slices.ContainsFunc(j.objects, (*object).bringsCNI):
+	case p.Flannel() || configured || slices.ContainsFunc(j.objects, (*object).bringsCNI):
 	case len(spec.Addons) == 0:
 		out = append(out, "network.cni is none, and there are no addons: without a CNI plugin "+
 			"no Node becomes Ready; bring one with addons, or apply one yourself")
@@ -94,9 +94,6 @@ func hasCNIFile(m plan.Machine) bool {
 func (j *judge) unenforced() []string {
 	var policies []string
 	network := ""
-	if j.plan.Routed() {
-		network = "network.cni: routed"
-	}
 	for _, o := range j.objects {
 		if o.Kind == "NetworkPolicy" && strings.HasPrefix(o.Path, "/apis/networking.k8s.io/") {
 			policies = append(policies, o.Namespace+"/"+o.Name)

@@ -23,7 +23,6 @@ var settings = []setting{
 	{named("kube-flannel-cfg"), netConfKey + ".IPv6Network", netConf("IPv6Network"), holdsSubnets},
 	{named("kube-flannel-cfg"), netConfKey, flannelFamilies, hasFamilies},
 	{named("kube-flannel-cfg"), netConfKey + ".Backend.MTU", flannelMTU, fitsLinks},
-	{runs("kube-flannel"), "env KUBERNETES_SERVICE_HOST", serviceHost("kube-flannel"), reachesAPI},
 
 	// docs.tigera.io/calico: "Configuring calico/node", "Felix configuration".
 	{runs("calico-node"), "env CALICO_IPV4POOL_CIDR", calicoPool, inSubnets},

@@ -195,14 +195,11 @@ func (c *inspection) checkLeafKeys() {
 			c.fail("file %s: does not hold the key %s of this machine", f.Path, spec.Name)
 		}
 	}
-	holds := func(path, name string, key []byte) {
-		if f := c.node.File(path); f != nil && !bytes.Contains(f.Content, key) {
-			c.fail("file %s: does not hold the key %s of this machine", f.Path, name)
-		}
+	f := c.node.File(templates.AnnouncePath)
+	if f != nil && !bytes.Contains(f.Content, b.AnnounceKey(c.machine)) {
+		c.fail("file %s: does not hold the key %s of this machine", f.Path,
+			pki.AnnounceName(c.machine))
 	}
-	m := c.machine
-	holds(plan.WireGuardKey, pki.WireGuardName(m.Name), b.WireGuardKey(m.Name))
-	holds(templates.AnnouncePath, pki.AnnounceName(m), b.AnnounceKey(m))
 }
 
 // describeHolders returns, for a message, the machines that may hold a secret and the place where

@@ -22,7 +22,6 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
-	"time"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -58,7 +57,6 @@ type file struct {
 	Mode        uint32
 	User, Group string
 	Content     []byte `json:",omitempty"`
-	Age         int    // seconds since it was written
 }
 
 func main() {
@@ -96,7 +94,6 @@ func read(root string) (*facts, error) {
 		f := file{
 			Path: name, Mode: owner.Mode & 0o7777,
 			User: users.of(owner.Uid), Group: groups.of(owner.Gid),
-			Age: int(time.Since(info.ModTime()).Seconds()),
 		}
 		switch {
 		case info.IsDir():

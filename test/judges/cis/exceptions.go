@@ -60,8 +60,8 @@ var exceptions = []exception{
 		"announce"),
 		"etcd is on machines of its own, which are held to them"},
 	{"1.2.3 1.2.9", controlPlaneOf("patches"), "the user's own admission plugins replace ours"},
-	{"1.2.5", controlPlaneOf("announce", "delivery-pointer", "delivery-split", "encryption",
-		"flannel", "pools", "pools-renewed", "pools-routed"),
+	{"1.2.5", controlPlaneOf("announce", "delivery-pointer", "delivery-split", "flannel",
+		"pools", "pools-renewed"),
 		"kubelets that join with a token make their own serving certificates"},
 	{"4.1.5 4.1.6", (*machine.Machine).WithToken,
 		"the kubelet writes the file when it has joined, 0600"},
@@ -74,11 +74,10 @@ var exceptions = []exception{
 		baselineSays},
 	{"4.1.3 4.1.4 4.2.13 4.2.14", inCase("baseline"), baselineSays},
 	{"1.2.28", controlPlaneOf("baseline"), "the cluster asks for encryption: identity"},
-	{"1.1.9 1.1.10", withoutLeases, "no pod has had an address on this machine for long enough"},
+	{"1.1.9 1.1.10", withoutLeases, "no pod has an address on this machine"},
 }
 
-// withoutLeases finds control planes that run and have no file with the address of a pod, or only
-// new ones.
+// withoutLeases finds control planes that run and have no file with the address of a pod.
 func withoutLeases(m *machine.Machine) bool {
 	return m.Booted != nil && m.ControlPlane() && len(leases(m)) == 0
 }

@@ -84,34 +84,12 @@ func etcdData(m *machine.Machine) []*machine.File {
 }
 
 // leases finds the files in which the plugin host-local keeps the addresses of pods. The plugin
-// writes them when a pod gets an address, and gives them modes that are too wide. Every 30 seconds
-// kiln-routes.service sets the modes of new ones, so those of a machine that runs count a little
-// later. A document does not carry these files, so one stands for them, with the mode that the
-// unit's script sets. With Flannel a document has the one file that the plugin would give a wide
-// mode; newer plugins close the others. Nothing is known here about the files of a pod network
-// that comes as an add-on.
+// writes them when a pod gets an address. A document has the one file that the plugin would give a
+// mode that is too wide; newer plugins close the others. Nothing is known here about the files of a
+// network of pods that comes as an add-on.
 func leases(m *machine.Machine) []*machine.File {
-	if m.Booted != nil {
-		return slices.DeleteFunc(below(leasesDir, "")(m),
-			func(f *machine.File) bool { return m.Dir(f.Path) != nil || f.Age < 40 })
-	}
-	isDir := func(f *machine.File) bool { return m.Dir(f.Path) != nil }
-	if files := slices.DeleteFunc(below(leasesDir, "")(m), isDir); len(files) > 0 {
-		return files
-	}
-	conf, script := m.Under("/etc/cni/net.d"), m.File("/etc/kiln/keep-routes")
-	if len(conf) == 0 || script == nil || !m.Enabled("kiln-routes.service") {
-		return nil
-	}
-	var network struct{ Name string }
-	if yaml.Unmarshal(conf[0].Content, &network) != nil {
-		return nil
-	}
-	dir, mode := leasesDir+network.Name, uint32(0o750)
-	if strings.Contains(string(script.Content), "chmod 600 \"$root"+dir+"\"/*") {
-		mode = 0o600
-	}
-	return []*machine.File{{Path: dir + "/lock", Mode: mode, User: "root", Group: "root"}}
+	return slices.DeleteFunc(below(leasesDir, "")(m),
+		func(f *machine.File) bool { return m.Dir(f.Path) != nil })
 }
 
 const leasesDir = "/var/lib/cni/networks/"

@@ -53,7 +53,6 @@ type File struct {
 	Mode        uint32
 	User, Group string
 	Content     []byte
-	Age         int // seconds since it was written, on a machine that runs
 }
 
 // Link is a symbolic link.
