@@ -5,7 +5,6 @@ It reads questions on standard input as JSON, in the form of derivation.json, an
 the answers. It shares no code with kiln, and needs nothing but Python: kiln's tests compare the two.
 """
 
-import base64
 import hashlib
 import hmac
 import json
@@ -44,19 +43,13 @@ def derive(question, purpose, name, generation, length):
     return expand(prk, info, length)
 
 
-def labeled(number, ikm):
-    """The labelled HKDF of RFC 9180 §7.1.3 for the KEM with this number, as a function of a label
-    and what follows it."""
-    suite = b"HPKE-v1" + b"KEM" + number.to_bytes(2, "big")
-    prk = extract(b"", suite + b"dkp_prk" + ikm)
-    return lambda info: expand(prk, (32).to_bytes(2, "big") + suite + info, 32)
-
-
 def candidate(ikm):
-    """DeriveKeyPair of DHKEM(P-256, HKDF-SHA256)."""
-    stream = labeled(16, ikm)
+    """DeriveKeyPair of RFC 9180 §7.1.3 for DHKEM(P-256, HKDF-SHA256), the KEM number 16."""
+    suite = b"HPKE-v1" + b"KEM" + (16).to_bytes(2, "big")
+    prk = extract(b"", suite + b"dkp_prk" + ikm)
     for counter in range(256):
-        scalar = int.from_bytes(stream(b"candidate" + bytes([counter])), "big")
+        info = (32).to_bytes(2, "big") + suite + b"candidate" + bytes([counter])
+        scalar = int.from_bytes(expand(prk, info, 32), "big")
         if 0 < scalar < N:
             return scalar
     raise ValueError("no candidate is a private key")
@@ -93,15 +86,6 @@ def key(question):
     return {"private": f"{scalar:064x}", "public": f"04{x:064x}{y:064x}"}
 
 
-def wireguard(question):
-    """A private key of WireGuard in base64: DeriveKeyPair of DHKEM(X25519, HKDF-SHA256)."""
-    ikm = derive(question, "wireguard", question["name"].encode(), question["generation"], 32)
-    scalar = bytearray(labeled(32, ikm)(b"sk"))
-    scalar[0] &= 248
-    scalar[31] = scalar[31] & 127 | 64
-    return {"private": base64.b64encode(scalar).decode()}
-
-
 def token(question):
     """A bootstrap token."""
     name, generation = question["name"].encode(), question["generation"]
@@ -131,7 +115,6 @@ ANSWERS = {
     "serial": serial,
     "token": token,
     "token/node": token,
-    "wireguard": wireguard,
 }
 
 if __name__ == "__main__":
