@@ -22,7 +22,7 @@ import (
 // question asks for a secret of a cluster, or has the answer too: docs/derivation.json is a list of
 // them.
 type question struct {
-	// Kind is key, wireguard, token, token/node, announce, announce/pool or serial.
+	// Kind is key, token, token/node, announce, announce/pool or serial.
 	Kind       string `json:"kind"`
 	Cluster    string `json:"cluster"`
 	LeafSeed   string `json:"leafSeed"`
@@ -95,7 +95,7 @@ func TestSecondImplementation(t *testing.T) {
 			seed[i] = byte(random.Uint32())
 		}
 		for _, kind := range []string{
-			"key", "wireguard", "token", "token/node", "announce", "announce/pool", "serial",
+			"key", "token", "token/node", "announce", "announce/pool", "serial",
 		} {
 			q := question{Kind: kind, Cluster: text(), LeafSeed: hex.EncodeToString(seed)}
 			if kind == "serial" {

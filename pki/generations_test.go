@@ -63,13 +63,11 @@ func TestGenerationsAreStrict(t *testing.T) {
 		"apiserver/":        `"" is not the name of a machine or pool`,
 		"apiserver/CP_1":    `"CP_1" is not the name of a machine or pool`,
 		"apiserver/cp-1/x":  "no derived secret has this name",
-		"wireguard":         "each machine has its own; write wireguard/NAME",
 		"ca/cp-1":           "no derived secret has this name",
 	}
 	right := map[string]int{
 		"admin": 2, "serve": 2, "etcd-cluster": 2, "apiserver/cp-1": 1, "install/cp-9": 3,
 		"token/small": 2, "token/node/worker-1": 4, "kubelet-client/worker-1.example.com": 2,
-		"wireguard/worker-1": 2,
 	}
 	b, _ := load(t)
 	b.Generations = right

@@ -142,7 +142,7 @@ type hostileBase struct {
 
 func hostileBases(t *testing.T) (bases []*hostileBase) {
 	for _, dir := range []string{
-		"hostile/cloud-init", "hostile/ignition", "hostile/routed",
+		"hostile/cloud-init", "hostile/ignition", "hostile/fetched",
 		"clusters/packages", "clusters/external-etcd",
 	} {
 		b := &hostileBase{dir: filepath.Join("..", "testdata", dir)}

@@ -877,8 +877,8 @@ func TestImports(t *testing.T) {
 		"kiln/test/missing": {
 			"kiln/test/need",
 		},
-		"kiln/test/need":    nil,
-		"kiln/test/script":  nil,
+		"kiln/test/need":   nil,
+		"kiln/test/script": nil,
 		"kiln/test/trees": {
 			"kiln/pki",
 			"kiln/render",

@@ -234,7 +234,7 @@ func objects(r *verified.Report) (list []string) {
 func TestVerifyUntouched(t *testing.T) {
 	t.Parallel()
 	shells := need.Usable(t)
-	for i, name := range []string{"single", "ha", "pools-routed", "etcd-machine", "binaries",
+	for i, name := range []string{"single", "ha", "flannel", "etcd-machine", "binaries",
 		"backup", "systems", "disks", "interfaces", "packages", "sysext", "imported"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -28,19 +28,6 @@ var recipes = map[string]struct {
 	links    []string          // interfaces that it makes on the machines
 	refusals map[string]string // what is refused if this is removed from cluster.yaml or changed
 }{
-	"flannel": {
-		file: "addons/flannel/kube-flannel.yml", standIn: "addons/kube-flannel.yml",
-		images: []string{
-			"ghcr.io/flannel-io/flannel-cni-plugin:v1", "ghcr.io/flannel-io/flannel:v0",
-		},
-		links: []string{"cni0", "flannel.1", "veth0"},
-		refusals: map[string]string{
-			"10.32.0.0/16=10.33.0.0/16": "10.32.0.0/16 does not hold 10.33.0.0/16",
-			"cni: none=proxy: iptables": "write network.cni: none",
-			"cni: none=cni: none, proxy: none": "KUBERNETES_SERVICE_HOST: not set, and with " +
-				"network.proxy: none",
-		},
-	},
 	"calico": {
 		file: "addons/calico/calico.yaml", standIn: "addons/calico.yaml",
 		images: []string{
@@ -58,7 +45,7 @@ var recipes = map[string]struct {
 		images: []string{"quay.io/cilium/cilium:v1", "quay.io/cilium/operator-generic:v1"},
 		links:  []string{"cilium_host", "cilium_net", "cilium_vxlan", "lxc0"},
 		refusals: map[string]string{
-			"cni: none=cni: routed":       "write network.cni: none",
+			"cni: none=cni: flannel":      "write network.cni: none",
 			"proxy: none=proxy: nftables": "write network.proxy: none",
 		},
 	},

@@ -150,7 +150,7 @@ func TestPlatformsDoc(t *testing.T) {
 	require.Equal(t, b.String(), page[rows:], "make golden rewrites it")
 }
 
-// routes returns what docs/platforms.md says of network.cni routed on a platform.
+// routes returns what docs/platforms.md says of packets that carry addresses of pods.
 func routes(r *target.PodRoutes) string {
 	switch {
 	case r == nil:

@@ -35,10 +35,13 @@ func (r *Cluster) checkObjects() (problems config.Problems) {
 }
 
 // ObjectField returns the field of the configuration that brings an object: the entry of its
-// add-on, or the list of add-ons for an object of kiln.
+// add-on. What is wrong with an object of kiln comes from a patch, or from the add-ons beside it.
 func (r *Cluster) ObjectField(o manifests.Object) string {
 	if i, ok := r.addon[o.Path]; ok {
 		return addons.Field(i)
+	}
+	if len(r.Plan.Config.Spec.Patches) > 0 {
+		return "patches"
 	}
 	return "addons"
 }

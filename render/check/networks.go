@@ -10,8 +10,8 @@ import (
 	"kiln/render/target"
 )
 
-// checkNetworks checks that the machine's addresses, the control plane's flags and the kubelet's DNS
-// agree with the networks of the plan.
+// checkNetworks checks that the machine's addresses, the control plane's flags and the kubelet's
+// DNS agree with the networks of the plan.
 func (c *inspection) checkNetworks() {
 	p := c.cluster.Plan
 	for _, a := range c.machine.Addresses {

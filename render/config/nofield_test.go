@@ -20,7 +20,7 @@ func TestNoField(t *testing.T) {
 		"podSubnets":          `; there is network.podSubnets`,
 		"nonsense":            `; kiln explain lists the fields`,
 		"network.nonsense":    `; kiln explain network lists the fields there are`,
-		"network.cni.routed":  `; kiln documents no fields below network.cni`,
+		"network.cni.none":    `; kiln documents no fields below network.cni`,
 		"machines.kubelet.x":  `; kiln documents no fields below machines.kubelet`,
 		"network.nonsense.is": `; kiln explain network lists the fields there are`,
 	} {

@@ -1,6 +1,10 @@
 package config
 
-import "kiln/render/yamlpath"
+import (
+	"strings"
+
+	"kiln/render/yamlpath"
+)
 
 // wireGuard is the value of network.encryption with which packets of pods are encrypted, and the
 // backend of Flannel that does so.
@@ -53,16 +57,22 @@ func (v *checker) flannelPort(at *yamlpath.Location) {
 	}
 }
 
+// flannelMTU checks the MTU between the machines. Interfaces of pods have one that is less by what
+// Flannel subtracts, and IPv6 needs at least 1280 bytes there, too.
 func (v *checker) flannelMTU(at *yamlpath.Location) {
 	f := &v.c.Spec.Network.Flannel
+	lowest := lowestMTU
+	if strings.Contains(families(v.pods), family(false)) {
+		lowest += map[string]int{"vxlan": 70, wireGuard: 80}[f.Backend]
+	}
 	switch {
 	case f.MTU == 0:
 	case f.Backend == "host-gw":
 		v.report(at, "has no effect with backend host-gw, where packets are as large as the "+
 			"interfaces of the machines allow; remove it")
-	case f.MTU < lowestMTU || f.MTU > highestMTU:
+	case f.MTU < lowest || f.MTU > highestMTU:
 		v.report(at, "%d is out of range; write %d to %d, or 0 for the MTU of each machine's "+
-			"interface", f.MTU, lowestMTU, highestMTU)
+			"interface", f.MTU, lowest, highestMTU)
 	}
 }
 

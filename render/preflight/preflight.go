@@ -58,7 +58,7 @@ type Facts struct {
 	SwapAllowed bool
 	Images      []string // the images that it needs before it is part of the cluster
 	Peers       []Peer   // the other members of etcd
-	Plugins     []string // the paths of the CNI plugins that kiln's own network needs
+	Plugins     []string // the paths of the CNI plugins that the network of pods needs
 }
 
 // Peer is another member of etcd.

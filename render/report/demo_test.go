@@ -70,7 +70,7 @@ func demoState(after bool) *change.Cluster {
 			{Name: "pod subnets", Value: "10.244.0.0/16"},
 			{Name: "service subnets", Value: "10.96.0.0/12"},
 			{Name: "dns domain", Value: "cluster.local"},
-			{Name: "pod network", Value: "routed"},
+			{Name: "pod network", Value: "flannel, vxlan, port 8472"},
 			{Name: "proxy", Value: "nftables"},
 		},
 		Entries: change.Entries{shown("admin.conf", "admin", "kubernetes-admin", "kubernetes",

@@ -63,8 +63,8 @@ type Platform struct {
 }
 
 // PodRoutes is what a platform's network does with packets between pods of two machines that carry
-// the pods' own addresses, which the platform did not give away: with Flannel's backend host-gw, and
-// with its directRouting.
+// the pods' own addresses, which the platform did not give away: with Flannel's backend host-gw,
+// and with its directRouting.
 type PodRoutes struct {
 	// Never reports whether the platform routes between machines itself: no route of a machine
 	// leads to the pods of another.

@@ -447,7 +447,7 @@ func TestAliases(t *testing.T) {
 	t.Parallel()
 	values := map[string][]string{
 		"arch":     {"amd64", "arm64"},
-		"cni":      {"routed", "none"},
+		"cni":      {"flannel", "none"},
 		"os":       target.SystemNames(nil),
 		"platform": target.PlatformNames(nil),
 		"proxy":    {"nftables", "iptables", "none"},

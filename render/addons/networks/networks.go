@@ -94,6 +94,9 @@ func hasCNIFile(m plan.Machine) bool {
 func (j *judge) unenforced() []string {
 	var policies []string
 	network := ""
+	if j.plan.Flannel() {
+		network = "Flannel"
+	}
 	for _, o := range j.objects {
 		if o.Kind == "NetworkPolicy" && strings.HasPrefix(o.Path, "/apis/networking.k8s.io/") {
 			policies = append(policies, o.Namespace+"/"+o.Name)

@@ -105,7 +105,7 @@ func tigera(group, kind, name, spec string) string {
 
 const (
 	subnet = "cni: none, podSubnets: [10.32.0.0/16]"
-	routed = "cni: routed, podSubnets: [10.32.0.0/16]"
+	own    = "cni: flannel, podSubnets: [10.32.0.0/16]"
 	both   = `cni: none, podSubnets: [10.32.0.0/16, "fd00:32::/48"], ` +
 		`serviceSubnets: [10.96.0.0/16, "fd00:96::/112"]`
 	good = "CALICO_IPV4POOL_CIDR=10.32.0.0/17"
@@ -145,12 +145,6 @@ var disagreements = []struct {
 		`"Network": "10.32.0.0/16", "Backend": {"Type": "vxlan", "MTU": 1500}}`), []string{
 		`data["net-conf.json"].Backend.MTU: 1500 bytes are more than an interface of cp-1 ` +
 			`carries, which is 1450`}},
-	{"flannel, no way to the API server", "proxy: none, " + subnet,
-		flannel(`{"Network": "10.32.0.0/16"}`), []string{
-			`DaemonSet kube-system/kube-flannel: env KUBERNETES_SERVICE_HOST: not set, and with ` +
-				`network.proxy: none nothing leads to the Service of the API server before this ` +
-				`program runs; set it to api.example.com, and KUBERNETES_SERVICE_PORT to 6443`}},
-
 	{"calico, its own network", subnet, calico(nft), []string{
 		`DaemonSet kube-system/calico-node: env CALICO_IPV4POOL_CIDR: 192.168.0.0/16 is not in ` +
 			`10.32.0.0/16 of network.podSubnets`}},
@@ -218,12 +212,12 @@ var disagreements = []struct {
 	{"two networks", subnet, flannel(`{"Network": "10.32.0.0/16"}`) + calico(good, nft), []string{
 		`DaemonSet kube-system/calico-node: Calico is a network of pods, and Flannel is one, ` +
 			`too; remove one`}},
-	{"a network beside kiln's", routed, flannel(`{"Network": "10.32.0.0/16"}`),
+	{"a network beside kiln's", own, flannel(`{"Network": "10.32.0.0/16"}`),
 		[]string{`DaemonSet kube-system/kube-flannel: Flannel is a network of pods, and ` +
-			`network.cni: routed is one, too; write network.cni: none`}},
-	{"an operator's network beside kiln's", routed, tigera(installation,
+			`network.cni: flannel is one, too; write network.cni: none`}},
+	{"an operator's network beside kiln's", own, tigera(installation,
 		"Installation", "default", "{cni: {type: Calico}}"), []string{
-		`Calico is a network of pods, and network.cni: routed is one, too`}},
+		`Calico is a network of pods, and network.cni: flannel is one, too`}},
 }
 
 // TestDisagreements: each row is found, and nothing else. Each row of the table of settings has at
@@ -275,7 +269,7 @@ func TestAgreements(t *testing.T) {
 			calico(nft, "CALICO_NETWORKING_BACKEND=none")},
 		{"operator", subnet, tigera(installation, "Installation", "default",
 			"{calicoNetwork: {linuxDataplane: Nftables, ipPools: [{cidr: 10.32.0.0/16}]}}")},
-		{"operator for policies", routed, tigera(installation, "Installation",
+		{"operator for policies", own, tigera(installation, "Installation",
 			"default", "{cni: {type: AmazonVPC}}")},
 		{"cilium", subnet, cilium(`{ipam: kubernetes, kube-proxy-replacement: "false"}`)},
 		{"cilium without kube-proxy", "proxy: none, " + subnet,
@@ -286,7 +280,7 @@ func TestAgreements(t *testing.T) {
 			cilium(`{ipam: kubernetes, cni-chaining-mode: generic-veth}`)},
 		{"others' kinds of the same names", subnet, tigera("example.com/v1", "IPPool", "a",
 			"{cidr: 192.168.0.0/16}") + tigera("example.com/v1", "Installation", "a", "{}")},
-		{"policies for kiln's network", routed, daemonSet("kube-network-policies")},
+		{"policies for kiln's network", own, daemonSet("kube-network-policies")},
 	} {
 		p, objects := prepared(t, row.network, row.addon)
 		require.Empty(t, networks.Check(p, objects), row.name)
@@ -312,7 +306,7 @@ func TestWarnings(t *testing.T) {
 			"network.cni is none, and no add-on has a pod that mounts /etc/cni/net.d: without a " +
 				"CNI plugin no Node becomes Ready; bring one with addons, or apply one yourself " +
 				"(docs/pod-networks.md)"}},
-		{"kiln's network", routed, configMap("other", "{}"), nil},
+		{"kiln's network", own, configMap("other", "{}"), nil},
 		{"no proxy", "proxy: none, " + subnet, daemonSet("agent"), []string{
 			"network.proxy is none, and no add-on is known to do the work of kube-proxy: without " +
 				"it no pod reaches a Service, CoreDNS among them"}},
@@ -326,14 +320,14 @@ func TestWarnings(t *testing.T) {
 			calico(good, api, "FELIX_BPFENABLED=true"), nil},
 		{"an operator for a proxy", "proxy: none, " + subnet, tigera(installation, "Installation",
 			"default", "{calicoNetwork: {linuxDataplane: BPF}}"), nil},
-		{"policies and kiln's network", routed, policy +
+		{"policies and kiln's network", own, policy +
 			strings.Replace(policy, "deny", "more", 1), []string{
 			"NetworkPolicy default/deny and 1 more: nothing enforces it " +
-				"with network.cni: routed; docs/pod-networks.md says what does"}},
+				"with Flannel; docs/pod-networks.md says what does"}},
 		{"policies and flannel", subnet, fits + policy, []string{
 			"NetworkPolicy default/deny: nothing enforces it with Flannel"}},
 		{"policies that flannel's companion enforces", subnet, fits + policy + enforcer, nil},
-		{"policies that are enforced", routed, policy + enforcer, nil},
+		{"policies that are enforced", own, policy + enforcer, nil},
 		{"policies and calico", subnet, calico(good, nft) + policy, nil},
 		{"policies and an operator", subnet, tigera(installation, "Installation", "default", "{}") +
 			policy, nil},
