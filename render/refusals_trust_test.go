@@ -199,7 +199,7 @@ var rightRefusals = []refusal{
 		want: "gives Group system:bootstrappers:kiln the ClusterRole " +
 			"system:certificates.k8s.io:certificatesigningrequests:nodeclient"},
 	{name: "object of another content", breaks: func(m *machine) {
-		m.edit(plan.KilnDir+"/objects/000-clusterrolebinding-kubeadm-cluster-admins.yaml",
+		m.edit(plan.KilnDir+"/objects/001-clusterrolebinding-kubeadm-cluster-admins.yaml",
 			"cluster-admin",
 			"view")
 	}, want: "file /etc/kiln/objects/index: line 1: the object of " +
