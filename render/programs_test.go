@@ -22,13 +22,8 @@ const (
 	see      = "see testdata/programs/"
 )
 
-// programNames are the files in /etc/kiln that are programs, and encryption is the learn-routes of
-// machines that encrypt packets of pods.
-var programNames = []string{
-	"backup", "boot", "keep-routes", "learn-routes", "report", "steps", encryption,
-}
-
-const encryption = "learn-routes-encrypted"
+// programNames are the files in /etc/kiln that are programs.
+var programNames = []string{"backup", "boot", "report", "steps"}
 
 // isProgram reports whether a file of a twin is a program.
 func isProgram(path string) bool {
@@ -100,9 +95,6 @@ func (s shipped) fold(t *testing.T, dir string) {
 			return err
 		}
 		name := filepath.Base(path)
-		if name == "learn-routes" && strings.Contains(read(t, path), "kiln-wg") {
-			name = encryption
-		}
 		text, parts := see+name+"\n", map[string]string{"": read(t, path)}
 		if name == "steps" {
 			parts = functions(parts[""])

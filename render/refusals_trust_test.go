@@ -202,7 +202,7 @@ var rightRefusals = []refusal{
 		m.edit(plan.KilnDir+"/objects/001-clusterrolebinding-kubeadm-cluster-admins.yaml",
 			"cluster-admin",
 			"view")
-	}, want: "file /etc/kiln/objects/index: line 1: the object of " +
+	}, want: "file /etc/kiln/objects/index: line 2: the object of " +
 		"/apis/rbac.authorization.k8s.io/v1/clusterrolebindings/kubeadm:cluster-admins is not " +
 		"what it should be"},
 
