@@ -115,6 +115,12 @@ func TestBootedSees(t *testing.T) {
 		"lease that all can read": {func(r *record) {
 			r.facts.File("/var/lib/cni/networks/cbr0/lock").Mode = 0o644
 		}, "CIS 1.1.9 WARN: /var/lib/cni/networks/cbr0/lock is 644"},
+		"address of a pod that all can read": {func(r *record) {
+			r.facts.Files = append(r.facts.Files, File{
+				Path: "/var/lib/cni/networks/cbr0/10.244.0.2", Mode: 0o644,
+				User: "root", Group: "root",
+			})
+		}, ""},
 		"process without a flag": {func(r *record) {
 			r.drop("kube-apiserver", "--profiling=false")
 		}, "CIS 1.2.15: the document says PASS, the machine FAIL"},

@@ -1,6 +1,13 @@
 package cis
 
-import "kiln/test/judges/machine"
+import (
+	"net/netip"
+	"path"
+	"slices"
+	"strings"
+
+	"kiln/test/judges/machine"
+)
 
 // exception says on which machines checks are below PASS, and why that is right.
 type exception struct {
@@ -75,6 +82,22 @@ var exceptions = []exception{
 	{"4.1.3 4.1.4 4.2.13 4.2.14", inCase("baseline"), baselineSays},
 	{"1.2.28", controlPlaneOf("baseline"), "the cluster asks for encryption: identity"},
 	{"1.1.9 1.1.10", withoutLeases, "no pod has an address on this machine"},
+	{"1.1.9", oldLeases, "plugins before v1.4 let others read which addresses pods have"},
+}
+
+// oldLeases finds control planes that run where files of host-local are open to others, and no
+// other file of it than those for addresses of pods.
+func oldLeases(m *machine.Machine) bool {
+	if m.Booted == nil || !m.ControlPlane() {
+		return false
+	}
+	open := slices.DeleteFunc(leases(m),
+		func(f *machine.File) bool { return f.Mode&^0o600 == 0 })
+	return len(open) > 0 && !slices.ContainsFunc(open, func(f *machine.File) bool {
+		name := path.Base(f.Path)
+		_, err := netip.ParseAddr(name)
+		return err != nil && !strings.HasPrefix(name, "last_reserved_ip.")
+	})
 }
 
 // withoutLeases finds control planes that run and have no file with the address of a pod.
