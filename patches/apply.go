@@ -158,26 +158,13 @@ func New(name, text string, target *Target) (*Patch, error) {
 
 // count returns how many objects of a stream p selects, by kustomize's own rules.
 func (p *Patch) count(stream []byte) (n int) {
-	objects := objectsIn(stream)
-	engine.Lock()
-	defer engine.Unlock()
-	for _, o := range objects {
-		if p.matches(o) {
+	for _, doc := range yamlbound.Split(stream) {
+		var o object
+		if yaml.Unmarshal(doc, &o) == nil && o.Kind != "" && p.matchesOne(o) {
 			n++
 		}
 	}
 	return n
-}
-
-// objectsIn returns the objects of a stream, without what cannot be read.
-func objectsIn(stream []byte) (objects []object) {
-	for _, doc := range yamlbound.Split(stream) {
-		var o object
-		if yaml.Unmarshal(doc, &o) == nil && o.Kind != "" {
-			objects = append(objects, o)
-		}
-	}
-	return objects
 }
 
 // Names reports whether p says that it is for objects of that kind. A patch whose target names no
