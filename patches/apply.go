@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/resid"
 	"sigs.k8s.io/yaml"
 
+	"kiln/patches/part"
 	"kiln/render/yamlbound"
 	"kiln/render/yamlfault"
 )
@@ -37,10 +38,11 @@ type Patch struct {
 	named    []object // the objects that a strategic merge without a target names
 	merge    string   // a strategic merge as kustomize reads it
 
-	once    sync.Once // guards longest
-	longest int       // maps in the longest list of a strategic merge
-
-	parsed []*resource.Resource // of a strategic merge, guarded by engine
+	// Of a strategic merge, see parse. Guarded by engine.
+	parsed  []*resource.Resource
+	longest int         // maps in its longest list
+	unclear bool        // it may say what kind of object a value is
+	fields  part.Fields // that it names; nil if it may change any
 }
 
 // Target selects objects as kustomize does: names are anchored regular expressions, an empty field
@@ -158,26 +160,13 @@ func New(name, text string, target *Target) (*Patch, error) {
 
 // count returns how many objects of a stream p selects, by kustomize's own rules.
 func (p *Patch) count(stream []byte) (n int) {
-	objects := objectsIn(stream)
-	engine.Lock()
-	defer engine.Unlock()
-	for _, o := range objects {
-		if p.matches(o) {
+	for _, doc := range yamlbound.Split(stream) {
+		var o object
+		if yaml.Unmarshal(doc, &o) == nil && o.Kind != "" && p.matchesOne(o) {
 			n++
 		}
 	}
 	return n
-}
-
-// objectsIn returns the objects of a stream, without what cannot be read.
-func objectsIn(stream []byte) (objects []object) {
-	for _, doc := range yamlbound.Split(stream) {
-		var o object
-		if yaml.Unmarshal(doc, &o) == nil && o.Kind != "" {
-			objects = append(objects, o)
-		}
-	}
-	return objects
 }
 
 // Names reports whether p says that it is for objects of that kind. A patch whose target names no
@@ -205,33 +194,22 @@ func (p *Patch) matches(o object) bool {
 // kustomize keeps its schema in process-wide state, so one run at a time.
 var engine sync.Mutex
 
-// Apply returns the stream with the patches applied in their order. Objects keep their order, and
-// keys are sorted. kustomize runs without plugins on a file system in memory, and can read nothing
-// outside it. An error names the patch; if an operation does not fit, or would show a value of a
-// Secret, it is a *Failure, which names the operation.
+// Apply returns the stream with the patches applied in their order; a list of operations must be
+// alone. Objects keep their order, and keys are sorted. kustomize runs without plugins on a file
+// system in memory, and can read nothing outside it. An error names the patch; if an operation does
+// not fit, or would show a value of a Secret, it is a *Failure, which names the operation.
 func Apply(stream []byte, patches ...*Patch) (out []byte, err error) {
-	operations := slices.ContainsFunc(patches, func(p *Patch) bool { return p.list })
-	if operations && len(patches) > 1 {
-		// Operations are compared with the objects that the patches before them leave.
-		out = stream
-		for _, p := range patches {
-			if out, err = Apply(out, p); err != nil {
-				return nil, err
-			}
-			if len(out)-len(stream) > MaxAdded {
-				return nil, fmt.Errorf("apply patch %s: the patches add more than %d MiB; no file "+
-					"of a machine may be so large", p.Name, MaxAdded>>20)
-			}
-		}
-		return out, nil
-	}
 	for _, p := range patches {
 		if err := p.checkSize(stream); err != nil {
 			return nil, err
 		}
-	}
-	if operations {
-		if f := patches[0].failure(stream); f != nil {
+		switch {
+		case !p.list:
+			continue
+		case len(patches) > 1: // a Stream compares each with what those before it leave
+			return nil, fmt.Errorf("apply patch %s: a list of operations must be alone", p.Name)
+		}
+		if f := p.failure(stream); f != nil {
 			return nil, f
 		}
 	}

@@ -82,30 +82,31 @@ func (p *Patch) failed(i int, format string, args ...any) *Failure {
 	return f
 }
 
+// Head is what an object is called.
+type Head struct{ Kind, Namespace, Name string }
+
 // misses reports whether p would select an object in another namespace.
-func (p *Patch) misses(o object) bool {
+func (p *Patch) misses(o Head) bool {
 	if p.selector != nil {
-		return p.selector.Namespace != "" && p.selector.Name == o.Metadata.Name &&
-			p.selector.Kind == o.Kind && o.Metadata.Namespace != ""
+		return p.selector.Namespace != "" && p.selector.Name == o.Name &&
+			p.selector.Kind == o.Kind && o.Namespace != ""
 	}
 	return slices.ContainsFunc(p.named, func(n object) bool {
-		return n.Kind == o.Kind && n.Metadata.Name == o.Metadata.Name &&
-			n.Metadata.Namespace != o.Metadata.Namespace && o.Metadata.Namespace != ""
+		return n.Kind == o.Kind && n.Metadata.Name == o.Name &&
+			n.Metadata.Namespace != o.Namespace && o.Namespace != ""
 	})
 }
 
-// Offer says which objects of these streams a patch without a match could mean: those of the kind
-// that it names or, if there are none, the kinds that there are.
-func (p *Patch) Offer(streams [][]byte) string {
+// Offer says which of these objects a patch without a match could mean: those of the kind that it
+// names or, if there are none, the kinds that there are.
+func (p *Patch) Offer(objects []Head) string {
 	kinds := map[string][]string{}
-	for _, stream := range streams {
-		for _, o := range objectsIn(stream) {
-			if there := o.Metadata.Namespace; p.misses(o) {
-				return fmt.Sprintf("%s %s is in namespace %s; write namespace: %s", o.Kind,
-					o.Metadata.Name, there, there)
-			}
-			kinds[o.Kind] = append(kinds[o.Kind], o.Metadata.Name)
+	for _, o := range objects {
+		if p.misses(o) {
+			return fmt.Sprintf("%s %s is in namespace %s; write namespace: %s", o.Kind, o.Name,
+				o.Namespace, o.Namespace)
 		}
+		kinds[o.Kind] = append(kinds[o.Kind], o.Name)
 	}
 	all := slices.Sorted(maps.Keys(kinds))
 	for _, kind := range all {

@@ -6,65 +6,62 @@ import (
 	yamlv3 "go.yaml.in/yaml/v3"
 	"sigs.k8s.io/kustomize/api/konfig"
 	"sigs.k8s.io/kustomize/api/resource"
+	"sigs.k8s.io/kustomize/kyaml/openapi"
+	kschema "sigs.k8s.io/kustomize/kyaml/yaml/schema"
 )
 
 // extent is how large an object is.
 type extent struct {
+	nodes   int // all that it has
 	work    int // to walk through it, in microseconds
 	pairs   int // of maps that are in the same list
 	longest int // how many maps its longest list has
+	kinds   int // places that may say what kind of object lies there
 }
 
-// extentOf returns the extent of a value with all that lies in it.
-func extentOf(n *yamlv3.Node) (e extent) {
-	maps := 0
-	for _, child := range n.Content {
-		below := extentOf(child)
+// extentOf returns the extent of a value with all that lies in it. known is what kustomize knows of
+// it. kustomize does not walk through a list if it does not know how to merge its elements; all
+// measures such lists too.
+func extentOf(n *yamlv3.Node, known *openapi.ResourceSchema, all bool) (e extent) {
+	isMap, isList, inside := n.Kind == yamlv3.MappingNode, n.Kind == yamlv3.SequenceNode, 0
+	isWalked := all || !isList || kschema.IsAssociative(known, nil, false)
+	for i, child := range n.Content {
+		var inner *openapi.ResourceSchema
+		switch {
+		case known == nil || !isWalked:
+		case isList:
+			inner = known.Elements()
+		case i%2 == 1:
+			inner = known.Field(n.Content[i-1].Value)
+		}
+		below := extentOf(child, inner, all)
+		e.nodes += below.nodes
 		e.work += below.work
 		e.pairs += below.pairs
 		e.longest = max(e.longest, below.longest)
+		e.kinds += below.kinds
 		if child.Kind == yamlv3.MappingNode {
-			maps++
+			inside++
+		}
+		if isMap && i%2 == 0 && child.Value == "apiVersion" && len(n.Content[i+1].Content) == 0 {
+			e.kinds++
 		}
 	}
-	e.work += 3
-	switch n.Kind {
-	case yamlv3.SequenceNode:
-		e.pairs += maps * maps
-		e.longest = max(e.longest, maps)
-	case yamlv3.MappingNode:
+	switch {
+	case !isWalked:
+		e.work, e.pairs, e.longest = 0, 0, 0
+	case isList:
+		e.pairs += inside * inside
+		e.longest = max(e.longest, inside)
+	case isMap:
 		e.work += len(n.Content) * len(n.Content) / 50
 	}
+	if strings.Contains(n.HeadComment+n.LineComment, "{") { // a schema for kustomize
+		e.kinds += 2
+	}
+	e.nodes++
+	e.work += 3
 	return e
-}
-
-// verdict is what the nodes of two values say of what kustomize writes.
-type verdict int
-
-const (
-	same verdict = iota
-	unclear
-	different
-)
-
-// compare compares two nodes. It is unclear whether other numbers are written in another way: 1.0
-// is written as 1, and a number in a ConfigMap as a string.
-func compare(a, b *yamlv3.Node) verdict {
-	if a.Kind != b.Kind || len(a.Content) != len(b.Content) {
-		return different
-	}
-	found := same
-	if a.Value != b.Value || a.ShortTag() != b.ShortTag() {
-		if found = unclear; a.ShortTag() == "!!str" && b.ShortTag() == "!!str" {
-			return different
-		}
-	}
-	for i := range a.Content {
-		if found = max(found, compare(a.Content[i], b.Content[i])); found == different {
-			break
-		}
-	}
-	return found
 }
 
 // internals begin the annotations by which kustomize talks to itself. One of them renames a Secret

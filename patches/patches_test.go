@@ -1,7 +1,6 @@
 package patches_test
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 
@@ -67,27 +66,6 @@ func TestApply(t *testing.T) {
 			require.Equal(t, string(out), string(again))
 		})
 	}
-}
-
-// TestApplyBounds: what several patches add is bounded together: each copies what the ones before
-// have made.
-func TestApplyBounds(t *testing.T) {
-	t.Parallel()
-	add := func(value string) *patches.Patch {
-		p, err := patches.New("p", value, &patches.Target{Kind: "Pod"})
-		require.NoError(t, err)
-		return p
-	}
-	list := []*patches.Patch{add(`[{op: add, path: /metadata/annotations, value: {a: ` +
-		strings.Repeat("A", 300_000) + `}}]`)}
-	_, err := patches.Apply([]byte(stream), list...)
-	require.NoError(t, err)
-	for i := range 9 {
-		list = append(list, add(fmt.Sprintf(`[{op: copy, from: /metadata/annotations/a, `+
-			`path: /metadata/annotations/b%d}]`, i)))
-	}
-	_, err = patches.Apply([]byte(stream), list...)
-	require.ErrorContains(t, err, "apply patch p: the patches add more than 1 MiB")
 }
 
 func TestMatches(t *testing.T) {

@@ -224,9 +224,15 @@ func TestPatchesKeepSecret(t *testing.T) {
 		"- {op: copy, from: /stringData/password, path: /metadata/name}",
 		&Target{LabelSelector: "a=b"})
 	require.NoError(t, err)
-	_, err = Apply([]byte(passwords), label, move)
+	s, err := Read([]byte(passwords))
+	require.NoError(t, err)
+	_, err = s.Apply(label)
+	require.NoError(t, err)
+	_, err = s.Apply(move)
 	require.ErrorContains(t, err, keepValues)
 	require.NotContains(t, err.Error(), "hunter2")
+	_, err = Apply([]byte(passwords), label, move)
+	require.ErrorContains(t, err, "a list of operations must be alone")
 }
 
 // TestMentions: YAML has many ways to write a word, and kustomize reads all of them. In an add-on

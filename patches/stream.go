@@ -7,12 +7,12 @@ import (
 
 	yamlv3 "go.yaml.in/yaml/v3"
 	"sigs.k8s.io/kustomize/api/provider"
-	"sigs.k8s.io/kustomize/api/resmap"
 	"sigs.k8s.io/kustomize/api/resource"
 	"sigs.k8s.io/kustomize/kyaml/openapi"
 	kyaml "sigs.k8s.io/kustomize/kyaml/yaml"
 	"sigs.k8s.io/yaml"
 
+	"kiln/patches/part"
 	"kiln/render/yamlbound"
 )
 
@@ -27,9 +27,10 @@ type Stream struct {
 
 // entry is an object of a stream.
 type entry struct {
-	res  *resource.Resource
-	is   object
-	text []byte // nil if the object has changed since it was written
+	res   *resource.Resource
+	is    object
+	text  []byte     // nil if the object has changed since it was written
+	still part.Still // values that a merge leaves as they are unless it names them
 }
 
 // Effect is what a patch does to a stream.
@@ -109,13 +110,18 @@ func (s *Stream) Apply(p *Patch) (is Effect, err error) {
 	s.merged += len(matched)
 	s.bytes += len(matched) * len(p.Text)
 	work, longest := 0, 0
-	engine.Lock() // guards what kustomize knows of kinds
-	for _, i := range matched {
-		one, list := p.workOf(s.entries[i])
-		work += one
-		longest = max(longest, list)
+	err = locked(func() error { // workOf asks what kustomize knows of kinds
+		err := p.parse()
+		for _, i := range matched {
+			one, list := p.workOf(&s.entries[i])
+			work += one
+			longest = max(longest, list)
+		}
+		return err
+	})
+	if err != nil {
+		return Effect{}, fmt.Errorf("apply patch %s: %s", p.Name, reason(err))
 	}
-	engine.Unlock()
 	s.work += work
 	limit := maxWork
 	if len(matched) == 1 && s.work == work {
@@ -143,26 +149,30 @@ func (s *Stream) Apply(p *Patch) (is Effect, err error) {
 const maxWork = 1_500_000
 
 // workOf returns about how long kustomize takes to merge p into an object, in microseconds, and the
-// length of the longest list. kustomize walks through the whole object, and looks for each key of a
-// map in the whole map. If it knows the kind of the object, it looks for each map of a list in the
-// whole list.
-func (p *Patch) workOf(e entry) (work, longest int) {
-	there := extentOf(e.res.YNode())
-	p.once.Do(func() {
-		for _, doc := range yamlbound.Split([]byte(p.merge)) {
-			var root yamlv3.Node
-			if !p.list && yamlv3.Unmarshal(doc, &root) == nil {
-				p.longest = max(p.longest, extentOf(&root).longest)
-			}
-		}
-	})
-	work, longest = 200+there.work, there.longest+p.longest
-	if known := openapi.SchemaForResourceType(kyaml.TypeMeta{
-		APIVersion: e.is.APIVersion, Kind: e.is.Kind,
-	}); known != nil {
+// length of the longest list. kustomize walks through the whole object, save for lists that it
+// replaces, and looks for each key of a map in the whole map. If it knows the kind of the object,
+// it looks for each map of a list in the whole list. The caller holds engine.
+func (p *Patch) workOf(e *entry) (work, longest int) {
+	reduced, _ := p.divide(e)
+	known := schemaOf(e)
+	there := extentOf(reduced, known, p.list)
+	unclear := p.unclear || there.kinds > 1
+	if unclear {
+		there = extentOf(reduced, known, true)
+	}
+	work, longest = 200+there.work+there.nodes/3, there.longest+p.longest
+	if known != nil || unclear {
 		work += 2 * (there.pairs + longest*longest - there.longest*there.longest)
 	}
 	return work, longest
+}
+
+// schemaOf returns what kustomize knows of an object's kind, nil if nothing. The caller holds
+// engine.
+func schemaOf(e *entry) *openapi.ResourceSchema {
+	return openapi.SchemaForResourceType(kyaml.TypeMeta{
+		APIVersion: e.is.APIVersion, Kind: e.is.Kind,
+	})
 }
 
 // TooMuch is why a patch is refused if it and those before it cost too much. The patches behind it
@@ -243,56 +253,65 @@ func (s *Stream) merge(p *Patch, matched []int) (Effect, error) {
 	}
 	next := slices.Clone(s.entries)
 	for _, i := range matched {
+		var after *entry
+		var verdict part.Verdict
 		e := &next[i]
-		if err := p.checkObject(e); err != nil {
-			return Effect{}, err
-		}
-		res := e.res.DeepCopy()
-		if err := locked(func() error { return p.mergeInto(res) }); err != nil {
+		err := locked(func() (err error) {
+			after, verdict, err = p.mergeInto(e)
+			return err
+		})
+		if err != nil {
 			return Effect{}, fmt.Errorf("apply patch %s: %s", p.Name, reason(err))
 		}
-		if res.IsNilOrEmpty() || isLocal(res) {
-			e.res = nil
-			is.Changed = true
-			continue
-		}
-		after := entry{res: res, is: objectOf(res)}
-		if !is.Changed {
-			var err error
-			if is.Changed, err = differ(e, &after); err != nil {
+		is.Changed = is.Changed || verdict == part.Different
+		if verdict == part.Unclear && !is.Changed {
+			before, err := e.bytes()
+			if err != nil {
 				return Effect{}, fmt.Errorf("apply patch %s: %w", p.Name, err)
 			}
+			text, err := after.bytes()
+			if err != nil {
+				return Effect{}, fmt.Errorf("apply patch %s: %w", p.Name, err)
+			}
+			is.Changed = !bytes.Equal(before, text)
 		}
-		*e = after
+		*e = *after
 	}
 	s.entries = slices.DeleteFunc(next, func(e entry) bool { return e.res == nil })
 	return is, nil
 }
 
-// differ reports whether two objects are written in different ways.
-func differ(a, b *entry) (bool, error) {
-	switch compare(a.res.YNode(), b.res.YNode()) {
-	case same:
-		return false, nil
-	case different:
-		return true, nil
+// parse parses a strategic merge, and measures it. The caller holds engine.
+func (p *Patch) parse() (err error) {
+	if p.parsed != nil || p.list {
+		return nil
 	}
-	one, err := a.bytes()
-	if err != nil {
-		return false, err
+	p.parsed, err = factory.SliceFromBytes([]byte(p.merge))
+	for i, one := range p.parsed {
+		is, named := extentOf(one.YNode(), nil, true), part.FieldsOf(one.YNode())
+		p.longest = max(p.longest, is.longest)
+		if i > 0 {
+			named = named.And(p.fields)
+		}
+		p.fields, p.unclear = named, p.unclear || is.kinds > 1
 	}
-	other, err := b.bytes()
-	return !bytes.Equal(one, other), err
+	if p.unclear {
+		p.fields = nil
+	}
+	if err == nil && p.selector != nil {
+		err = p.parsed[0].CopyMergeMetaDataFieldsFrom(p.parsed[0])
+	}
+	asked := part.Fields{"name": nil, "namespace": nil} // by kustomize
+	if p.selector == nil {
+		asked["annotations"] = nil // it removes some
+	}
+	p.fields = p.fields.And(part.Fields{"apiVersion": nil, "kind": nil, "metadata": asked})
+	return err
 }
 
-// hasAll parses a strategic merge, and fails if the stream has not all objects that it names, as
-// kustomize does. The caller holds engine.
-func (s *Stream) hasAll(p *Patch) (err error) {
-	if p.parsed == nil {
-		if p.parsed, err = factory.SliceFromBytes([]byte(p.merge)); err != nil {
-			return err
-		}
-	}
+// hasAll fails if the stream has not all objects that a strategic merge names, as kustomize does.
+// The caller holds engine.
+func (s *Stream) hasAll(p *Patch) error {
 	for _, one := range p.parsed {
 		id := one.OrgId()
 		if p.selector == nil && !slices.ContainsFunc(s.entries, func(e entry) bool {
@@ -304,15 +323,62 @@ func (s *Stream) hasAll(p *Patch) (err error) {
 	return nil
 }
 
-// mergeInto applies a strategic merge to an object that it matches, as PatchTransformer of
-// kustomize does. The object is empty afterwards if the patch deletes it. The caller holds engine.
-func (p *Patch) mergeInto(res *resource.Resource) error {
+// mergeInto returns what an object becomes by a strategic merge, without text, and whether it is
+// another. Its resource is nil if the patch deletes it. The caller holds engine.
+func (p *Patch) mergeInto(e *entry) (*entry, part.Verdict, error) {
+	reduced, rest := p.divide(e)
+	if excess := yamlbound.Resource.Node(reduced); excess != nil {
+		return nil, part.Same, fmt.Errorf("%s %s: %s", e.is.Kind, e.is.Metadata.Name,
+			excess.Message)
+	}
+	root := e.res.YNode()
+	all := root.Content
+	root.Content = reduced.Content
+	res := e.res.DeepCopy()
+	root.Content = all
+	if err := p.applyTo(res); err != nil {
+		return nil, part.Same, err
+	}
+	if res.IsNilOrEmpty() {
+		return &entry{}, part.Different, nil
+	}
+	merged := res.YNode()
+	is := part.Compare(reduced, merged)
+	if e.still == nil {
+		e.still = part.Still{}
+	}
+	if p.fields != nil && schemaOf(e) != nil {
+		p.fields.Note(reduced, merged, e.still)
+	}
+	if !rest.PutBack(merged) {
+		e.still = nil
+		return p.mergeInto(e)
+	}
+	if isLocal(res) {
+		return &entry{}, part.Different, nil
+	}
+	return &entry{res: res, is: objectOf(res), still: e.still}, is, nil
+}
+
+// divide returns the part of an object that kustomize gets to merge p into, and the rest. The
+// caller holds engine.
+func (p *Patch) divide(e *entry) (reduced *yamlv3.Node, left part.Rest) {
+	if p.list || p.fields == nil {
+		return e.res.YNode(), part.Rest{}
+	}
+	return p.fields.Divide(e.res.YNode(), e.still)
+}
+
+// applyTo applies a strategic merge to an object that it matches, as PatchTransformer of kustomize
+// and ApplySmPatch of api/resmap/reswrangler.go do (api v0.21.2). The object is empty afterwards if
+// the patch deletes it. The caller holds engine.
+func (p *Patch) applyTo(res *resource.Resource) error {
 	if p.selector != nil {
-		alone := resmap.New()
-		if err := alone.Append(res); err != nil {
-			return err
-		}
-		return alone.ApplySmPatch(resource.MakeIdSet(alone.Resources()), p.parsed[0])
+		one := p.parsed[0].DeepCopy()
+		kind := one.GetKind()
+		one.SetGvk(res.GetGvk())
+		one.SetKind(kind)
+		return res.ApplySmPatch(one)
 	}
 	id := res.CurId()
 	for _, one := range p.parsed {
@@ -330,14 +396,5 @@ func (p *Patch) mergeInto(res *resource.Resource) error {
 		return nil
 	}
 	res.RemoveBuildAnnotations()
-	return nil
-}
-
-// checkObject fails if the object has more than kustomize can merge into in time.
-func (p *Patch) checkObject(e *entry) error {
-	if excess := yamlbound.Resource.Node(e.res.YNode()); excess != nil {
-		return fmt.Errorf("apply patch %s to %s %s: %s", p.Name, e.is.Kind, e.is.Metadata.Name,
-			excess.Message)
-	}
 	return nil
 }

@@ -2,6 +2,7 @@ package patches_test
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"strings"
 	"testing"
 
@@ -122,6 +123,88 @@ func TestStream(t *testing.T) {
 	require.Greater(t, len(once), 80)
 }
 
+// TestStreamParts: of an object that patches have walked through before, kustomize gets a part, and
+// the stream is still what kustomize makes of the whole.
+func TestStreamParts(t *testing.T) {
+	t.Parallel()
+	base, err := patches.Apply([]byte(stream + `---
+apiVersion: v1
+kind: Pod
+metadata:
+  {name: odd, labels: {a: "yes", n: "1"}, annotations: {x: "010", config.kubernetes.io/path: y}}
+spec:
+  nodeSelector: {a: "on", b: ""}
+  securityContext: {}
+  affinity: {nodeAffinity: {}, podAffinity: null}
+  hostAliases: [{ip: 10.0.0.1}, {ip: 10.0.0.1, hostnames: [a]}, {hostnames: [b]}]
+  containers:
+  - {name: a, env: [{name: A, value: "1"}, {name: A, value: "2"}], ports: [{containerPort: 80}]}
+  - {name: b, ports: [{containerPort: 80}, {containerPort: 80, protocol: UDP}]}
+---
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: foos.example.com}
+spec:
+  group: example.com
+  scope: Namespaced
+  names: {kind: Foo, plural: foos, shortNames: [f, f]}
+  versions: [{name: v1, schema: {openAPIV3Schema: {type: object, nullable: null}}}]
+---
+apiVersion: example.com/v1
+kind: Foo
+metadata: {name: a}
+spec: {template: {apiVersion: v1, kind: Pod, spec: {containers: [{name: a}, {name: a, x: 1}]}}}
+`))
+	require.NoError(t, err)
+	var list []*patches.Patch
+	for i, text := range []string{
+		"metadata: {labels: {x: y}}", "metadata: {labels: {x: null, z: 'no'}}",
+		"metadata: {labels: {x: other, a: 'off'}}", "metadata: {annotations: {x: '1'}}",
+		"metadata: {annotations: null}", "metadata: {annotations: {y: '2'}, labels: null}",
+		"metadata: {annotations: {$patch: replace, only: this}}",
+		"spec: {nodeSelector: {a: null}}", "spec: {nodeSelector: {c: d}, securityContext: null}",
+		"spec: {containers: [{name: b, image: c}], affinity: {podAffinity: {}}}",
+		"spec: {hostAliases: [{ip: 10.0.0.1, $patch: delete}]}",
+		"spec: {names: {listKind: FooList}}",
+		"spec: {template: {spec: {containers: [{name: b}]}}}", "data: {a: b}", "data: {}",
+		"spec: {template: {apiVersion: v1, kind: Pod}}",
+		"# {\"type\": \"object\"}\nspec: {affinity: {nodeAffinity: {x: {}}}}",
+	} {
+		p, err := patches.New(fmt.Sprintf("patch %d", i), text, &patches.Target{Name: ".*"})
+		require.NoError(t, err)
+		list = append(list, p)
+	}
+	for _, text := range []string{
+		"metadata: {name: odd, annotations: {z: z}}",
+		"metadata: {name: odd}\nspec: {nodeSelector: {e: f}}",
+	} {
+		p, err := patches.New("named", "apiVersion: v1\nkind: Pod\n"+text, nil)
+		require.NoError(t, err)
+		list = append(list, p)
+	}
+	random := rand.New(rand.NewPCG(1, 2))
+	for range 12 {
+		s, err := patches.Read(base)
+		require.NoError(t, err)
+		want := base
+		var names []string
+		for range 8 {
+			p := list[random.IntN(len(list))]
+			names = append(names, p.Text)
+			next, failure := patches.Apply(want, p)
+			is, err := s.Apply(p)
+			require.Equal(t, failure == nil, err == nil, "%q: %v, %v", names, failure, err)
+			if err == nil {
+				require.Equal(t, string(want) != string(next), is.Changed, "%q", names)
+				want = next
+			}
+			text, err := s.Bytes()
+			require.NoError(t, err)
+			require.Equal(t, string(want), string(text), "%q", names)
+		}
+	}
+}
+
 // TestStreamBounds: patches are refused that kustomize would apply for long, and the message says
 // what to do. What few objects have is allowed.
 func TestStreamBounds(t *testing.T) {
@@ -136,6 +219,10 @@ func TestStreamBounds(t *testing.T) {
 	const configMap = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c%d}\n---\n"
 	const pod = "apiVersion: v1\nkind: Pod\nmetadata: {name: p%d}\n---\n"
 	hosts := "spec:\n  hostAliases:\n" + lines(450, "  - {ip: 10.0.0.%d}\n")
+	definition := "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\n" +
+		"metadata: {name: NAME}\nspec:\n  versions:\n  - name: v1\n    schema:\n" +
+		"      openAPIV3Schema:\n        properties:\n" +
+		lines(1500, "          f%d: {type: string, description: a}\n") + "---\n"
 	for name, row := range map[string]struct {
 		stream, patch string
 		times         int
@@ -161,6 +248,19 @@ func TestStreamBounds(t *testing.T) {
 				"apiVersion: example.com/v1\nkind: A\nmetadata: {name: b}\n", hosts, 20, ""},
 		"many bytes": {lines(9, configMap), "data: {a: '" + strings.Repeat("a", 30_000) + "'}", 4,
 			"have 1080468 bytes, counted for each object"},
+		"labels of large definitions": {
+			strings.ReplaceAll(definition, "NAME", "a") +
+				strings.ReplaceAll(definition, "NAME", "b"),
+			"metadata: {labels: {a: b}}", 100, ""},
+		"a list in a kind that an unknown kind holds": {
+			"apiVersion: example.com/v1\nkind: A\nmetadata: {name: a}\nspec:\n  template:\n" +
+				"    apiVersion: v1\n    kind: Pod\n    spec:\n      hostAliases:\n" +
+				lines(900, "      - {ip: 10.0.0.%d}\n"),
+			"spec: {x: y}", 8, "the longest list here has 900 elements"},
+		"a kind that a patch names": {
+			"apiVersion: example.com/v1\nkind: A\nmetadata: {name: a}\nspec:\n  template:\n" +
+				"    spec:\n      hostAliases:\n" + lines(900, "      - {ip: 10.0.0.%d}\n"),
+			"spec: {template: {apiVersion: v1, kind: Pod}}", 8, "the longest list here has 900"},
 		"one object": {lines(1, configMap), "data: {a: '" + strings.Repeat("a", 500_000) + "'}", 4,
 			""},
 	} {

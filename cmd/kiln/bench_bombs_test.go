@@ -45,6 +45,8 @@ func BenchmarkBombs(b *testing.B) {
 		"few hostAliases": {patch, hosts[:strings.Index(hosts, "{ip: 10.0.0.450}")-4]},
 		"patches of ConfigMaps": {addon + "\n  " + strings.ReplaceAll(small, "KIND", "ConfigMap"),
 			configMaps},
+		"patches without a match": {addon + "\n  " + strings.ReplaceAll(small, "KIND", "Nothing"),
+			object + repeat(1000, "  k%d: "+strings.Repeat("x", 1000)+"\n")},
 		"accepted: patches of pods": {strings.ReplaceAll(small, "KIND", "Pod"), ""},
 		"accepted: variables":       {addon, pod + repeat(7000, "    - {name: V%d, value: a}\n")},
 		"accepted: ConfigMaps":      {addon, configMaps},

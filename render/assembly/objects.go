@@ -77,7 +77,7 @@ func (r *Cluster) ObjectStream(
 		stream, err = r.patchProxy(stream, watch)
 	}
 	if err != nil {
-		if wrong := addons.Unusable(c, r.Plan.Release.Minor, all); len(wrong) > 0 {
+		if wrong := addons.Unusable(c, r.Plan.Release.Minor, all, err); len(wrong) > 0 {
 			return nil, wrong
 		}
 		return nil, problemsOf(err, c.Problemf("patches", "%s", err))

@@ -4,8 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"kiln/manifests"
+	"kiln/patches"
 	"kiln/render/config"
 	"kiln/render/patchset"
 	"kiln/render/plan"
@@ -36,13 +38,18 @@ func (r *Cluster) tryPatches() (problems config.Problems) {
 	if len(problems) > 0 {
 		return problems
 	}
+	heads := map[string][]patches.Head{} // by the list of patches
 	for _, u := range r.patches.All() {
 		name := fmt.Sprintf("patch %q", u.Name)
 		matched, changed := r.patches.Effect(u)
 		switch {
 		case !matched:
-			problems = append(problems, r.Plan.Config.Problemf(u.Path,
-				"%s matches no object; %s; see kiln explain patches", name, r.offer(u)))
+			list, _, _ := strings.Cut(u.Path, "patches[")
+			if heads[list] == nil {
+				heads[list] = r.heads(u)
+			}
+			problems = append(problems, r.Plan.Config.Problemf(u.Path, "%s matches no object; "+
+				"%s; see kiln explain patches", name, u.Offer(heads[list])))
 		case !changed:
 			problems = append(problems, r.Plan.Config.Problemf(u.Path,
 				"%s changes nothing: what it sets is so already; "+
@@ -83,27 +90,36 @@ func (r *Cluster) tryMachine(m *plan.Machine) (problems config.Problems) {
 	return problems
 }
 
-// offer says which objects of its layer a patch could match.
-func (r *Cluster) offer(u *patchset.Patch) string {
-	var streams [][]byte
+// heads lists the objects that a patch, and all others of its list, could match.
+func (r *Cluster) heads(u *patchset.Patch) (heads []patches.Head) {
+	var objects []manifests.Object
+	seen := map[string]bool{} // many machines have the same
+	read := func(stream []byte) {
+		if !seen[string(stream)] {
+			seen[string(stream)] = true
+			more, _ := manifests.Read(stream) // what cannot be read is offered by no name
+			objects = append(objects, more...)
+		}
+	}
 	for i := range r.Plan.Machines {
 		m := &r.Plan.Machines[i]
 		if !slices.Contains(r.patches.ForMachine(m), u) {
 			continue
 		}
 		if r.Plan.StaticPods(m) {
-			streams = append(streams, manifests.StaticPods(r.Plan, m, r.Public.EtcdCluster()).Base)
+			read(manifests.StaticPods(r.Plan, m, r.Public.EtcdCluster()).Base)
 		}
 		if m.ControlPlane() {
-			streams = append(streams, manifests.APIServer(r.Plan).Base)
+			read(manifests.APIServer(r.Plan).Base)
 		}
-		streams = append(streams, manifests.Kubelet(r.Plan, m).Base)
+		read(manifests.Kubelet(r.Plan, m).Base)
 	}
 	if slices.Contains(r.patches.ForObjects(), u) {
-		for _, o := range r.Objects {
-			streams = append(streams, o.YAML)
-		}
-		streams = append(streams, manifests.Proxy(r.Objects))
+		objects = append(objects, r.Objects...)
+		read(manifests.Proxy(r.Objects))
 	}
-	return u.Offer(streams)
+	for _, o := range objects {
+		heads = append(heads, patches.Head{Kind: o.Kind, Namespace: o.Namespace, Name: o.Name})
+	}
+	return heads
 }

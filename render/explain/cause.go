@@ -25,16 +25,16 @@ func (r *Explainer) Cause(
 		return config.Place{}
 	}
 	at := len(stages) - 1
-	if !stages[at].exists || !wrong(stages[at].text) {
+	if !stages[at].exists || !wrong(stages[at].text()) {
 		return config.Place{}
 	}
-	for at > 0 && stages[at-1].exists && wrong(stages[at-1].text) {
+	for at > 0 && stages[at-1].exists && wrong(stages[at-1].text()) {
 		at--
 	}
-	p := stages[at].doc.Nearest(path)
+	p := stages[at].doc().Nearest(path)
 	place := stages[at].source(p)
 	if inner != "" {
-		r.lead(&place, stages[at].doc, p, inner)
+		r.lead(&place, stages[at].doc(), p, inner)
 	}
 	return place
 }

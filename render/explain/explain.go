@@ -3,9 +3,9 @@
 // once more, with a watch on each stage of package assembly, and compares the value before and
 // after each stage. Explain shows no value of a secret or of a file with a credential.
 //
-// explain.go answers the question, stages.go keeps the document after each stage, value.go compares
-// them, cause.go finds the stage that brought a mistake, and place.go finds the line that is
-// responsible for a stage.
+// explain.go answers the question, stages.go finds the document after each stage, keep.go keeps
+// what the stages changed, value.go compares them, cause.go finds the stage that brought a mistake,
+// and place.go finds the line that is responsible for a stage.
 package explain
 
 import (

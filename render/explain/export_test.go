@@ -1,6 +1,8 @@
 package explain
 
 import (
+	"sync"
+
 	"kiln/render/config"
 	"kiln/render/node"
 	"kiln/render/plan"
@@ -14,6 +16,9 @@ func (r *Explainer) Values(m *plan.Machine, f *node.File) (
 	stages, err := r.history(m, f)
 	if err != nil || len(stages) == 0 || !stages[0].fromPipe {
 		return nil, err
+	}
+	for i := range stages {
+		stages[i].doc = sync.OnceValue(stages[i].doc)
 	}
 	return func(key string) (*config.Setting, error) { return valueAt(f, key, stages) }, nil
 }

@@ -1,6 +1,7 @@
 package explain
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"path"
@@ -81,23 +82,24 @@ func (r *Explainer) pipeline(m *plan.Machine, file string) *pipeline {
 // stage is a document as one stage of its making left it.
 type stage struct {
 	source   func(yamlpath.Path) config.Place // where the stage takes the value at a path from
-	doc      yamlpath.Document
-	text     []byte // the document in YAML
-	exists   bool   // the stream holds the document after this stage
-	fromPipe bool   // it is a stage of a pipeline, not a file as a whole
+	text     func() []byte                    // the document in YAML
+	doc      func() yamlpath.Document         // text, parsed
+	exists   bool                             // the stream holds the document after this stage
+	fromPipe bool                             // it is a stage of a pipeline, not a file as a whole
 }
 
 // version lists the objects of a stream as one stage left it.
 type version struct {
 	from    plan.Origin
-	objects []manifests.Object
+	objects []*kept
 }
 
 // versions runs a pipeline and returns the objects of its stream after each stage.
 func (p *pipeline) versions() (all []version, err error) {
 	var unreadable error
+	var keeper keeper
 	err = p.run(func(from plan.Origin, stream []byte) {
-		objects, err := manifests.Read(stream)
+		objects, err := keeper.keep(stream)
 		all, unreadable = append(all, version{from, objects}), errors.Join(unreadable, err)
 	})
 	return all, errors.Join(err, unreadable)
@@ -154,29 +156,43 @@ func (r *Explainer) history(m *plan.Machine, f *node.File) ([]stage, error) {
 		line, column, _ := docs[0].Position(p)
 		return r.lineSource(f, line, column)
 	}
-	return []stage{{source: source, doc: docs[0], text: f.Content, exists: true}}, nil
+	text := func() []byte { return f.Content }
+	doc := func() yamlpath.Document { return docs[0] }
+	return []stage{{source: source, text: text, doc: doc, exists: true}}, nil
 }
 
-// stages returns the document of a pipeline in each version of its stream.
-func (r *Explainer) stages(p *pipeline, versions []version) ([]stage, error) {
-	out := make([]stage, len(versions))
-	for n, v := range versions {
-		out[n] = stage{fromPipe: true, source: func(yamlpath.Path) config.Place {
+// stages returns the document of a pipeline in each version of its stream, without those that left
+// it as it was.
+func (r *Explainer) stages(p *pipeline, versions []version) (out []stage, err error) {
+	var before []byte
+	for _, v := range versions {
+		next := stage{fromPipe: true, source: func(yamlpath.Path) config.Place {
 			return config.Place{By: v.from.By, Field: v.from.Field}
 		}}
-		i := slices.IndexFunc(v.objects, p.matches)
-		if i < 0 {
-			continue
-		}
-		o := v.objects[i]
-		if p.bare {
-			var err error
-			if o.YAML, err = manifests.WithoutMetadata(o.YAML); err != nil {
-				return nil, err
+		var text []byte
+		i := slices.IndexFunc(v.objects, func(k *kept) bool { return p.matches(k.Object) })
+		if i >= 0 {
+			o := v.objects[i].object
+			next.text, next.exists = func() []byte { return o().YAML }, true
+			if p.bare {
+				bare, err := manifests.WithoutMetadata(o().YAML)
+				if err != nil {
+					return nil, err
+				}
+				next.text = func() []byte { return bare }
 			}
+			next.doc = func() yamlpath.Document { return yamlpath.Documents(next.text())[0] }
+			next.source = func(at yamlpath.Path) config.Place {
+				full := o()
+				full.YAML = next.text()
+				return r.stageSource(v.from, full, at)
+			}
+			text = next.text()
 		}
-		out[n].doc, out[n].text, out[n].exists = yamlpath.Documents(o.YAML)[0], o.YAML, true
-		out[n].source = func(at yamlpath.Path) config.Place { return r.stageSource(v.from, o, at) }
+		if len(out) == 0 || !bytes.Equal(text, before) {
+			out = append(out, next)
+		}
+		before = text
 	}
 	return out, nil
 }

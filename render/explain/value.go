@@ -24,7 +24,7 @@ func valueAt(f *node.File, key string, stages []stage) (*config.Setting, error) 
 		var value any
 		exists := false
 		if stage.exists {
-			value, exists = stage.doc.Value(p)
+			value, exists = stage.doc().Value(p)
 		}
 		if exists != existed || !reflect.DeepEqual(value, before) {
 			given := config.Given{Value: value, Absent: !exists, Place: stage.source(p)}
@@ -48,7 +48,7 @@ func pathOf(f *node.File, key string, stages []stage) (yamlpath.Path, error) {
 		if !s.exists {
 			continue
 		}
-		p, err := s.doc.Path(key)
+		p, err := s.doc().Path(key)
 		if p != nil {
 			return p, nil
 		}
@@ -70,7 +70,7 @@ func (r *Explainer) madeFrom(f *node.File, stages []stage) []config.Place {
 	for _, s := range stages {
 		var value any
 		if s.exists {
-			value, _ = s.doc.Value(nil)
+			value, _ = s.doc().Value(nil)
 		}
 		if !reflect.DeepEqual(value, before) {
 			if p := s.source(nil); !p.IsDefault() && !slices.Contains(out, p) {

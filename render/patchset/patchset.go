@@ -208,6 +208,7 @@ func (s *Set) applyUser(base []byte, user []*Patch, watch Watch) ([]byte, error)
 	}
 	var problems config.Problems
 	var last *Patch // that matched
+	var tooMuch *patches.TooMuch
 	for _, u := range user {
 		effect, err := stream.Apply(u.Patch)
 		if err == nil && !effect.Matched {
@@ -221,8 +222,8 @@ func (s *Set) applyUser(base []byte, user []*Patch, watch Watch) ([]byte, error)
 		}
 		if err != nil {
 			problems = append(problems, s.Problem(u, err))
-			if tooMuch := (*patches.TooMuch)(nil); errors.As(err, &tooMuch) {
-				break // and the same holds for the patches behind it
+			if errors.As(err, &tooMuch) {
+				return nil, errors.Join(problems, tooMuch) // the patches behind it are too much too
 			}
 			continue
 		}
@@ -234,7 +235,7 @@ func (s *Set) applyUser(base []byte, user []*Patch, watch Watch) ([]byte, error)
 	}
 	out, err := grown(stream, base)
 	if err != nil && last != nil {
-		return nil, config.Problems{s.Problem(last, err)}
+		return nil, errors.Join(config.Problems{s.Problem(last, err)}, err)
 	}
 	return out, err
 }
