@@ -40,10 +40,10 @@ func hygieneJudge(cluster []*Machine) (findings []string) {
 	return findings
 }
 
-// workload is a static pod, or a DaemonSet or Deployment in kube-system.
+// workload is a static pod, or a DaemonSet or Deployment of the cluster's own namespaces.
 type workload struct {
-	file, kind, name string
-	spec             corev1.PodSpec
+	file, kind, namespace, name string
+	spec                        corev1.PodSpec
 }
 
 // workloads returns the machine's, static pods first.
@@ -53,10 +53,11 @@ func (m *Machine) workloads() (out []*workload) {
 			Kind     string
 			Metadata struct{ Name, Namespace string }
 		}](f)
-		if object.Metadata.Namespace != "kube-system" {
+		if !slices.Contains([]string{"kube-system", "kube-flannel"}, object.Metadata.Namespace) {
 			continue
 		}
-		w := &workload{file: f.Path, kind: object.Kind, name: object.Metadata.Name}
+		w := &workload{file: f.Path, kind: object.Kind,
+			namespace: object.Metadata.Namespace, name: object.Metadata.Name}
 		switch object.Kind {
 		case "Pod":
 			w.spec = machine.Read[corev1.Pod](f).Spec
@@ -203,6 +204,10 @@ var hostPaths = map[string][]string{
 		"/etc/kubernetes/pki/kube-vip.crt", "/etc/kubernetes/pki/kube-vip.key",
 	},
 	"haproxy": {"/etc/kubernetes/haproxy.cfg", "/etc/kubernetes/pki/ca.crt"},
+	"kube-flannel-ds": {
+		"/run/flannel", "/etc/cni/net.d", "/run/xtables.lock",
+		"/opt/cni/bin", "/usr/lib/cni", "/usr/libexec/cni", // one of them, by the system
+	},
 }
 
 // caCertificates are where systems keep the world's CA certificates, and no keys.
@@ -215,6 +220,7 @@ var caCertificates = []string{
 // writablePaths are what they may write to.
 var writablePaths = []string{
 	"/var/lib/etcd", "/var/log/kubernetes", "/run/xtables.lock", "/var/lib/kubelet/volumeplugins",
+	"/run/flannel", "/etc/cni/net.d", "/opt/cni/bin", "/usr/lib/cni", "/usr/libexec/cni",
 }
 
 // patience is for how many seconds a probe may fail.
@@ -255,11 +261,13 @@ var hygieneExceptions = []struct {
 }{
 	{
 		"host-network",
-		"etcd kube-apiserver kube-controller-manager kube-scheduler kube-proxy kube-vip haproxy",
+		"etcd kube-apiserver kube-controller-manager kube-scheduler kube-proxy kube-vip haproxy " +
+			"kube-flannel-ds",
 		"they are the network's foundation",
 	},
 	{
-		"memory-limit", "etcd kube-apiserver kube-controller-manager kube-scheduler kube-proxy",
+		"memory-limit", "etcd kube-apiserver kube-controller-manager kube-scheduler kube-proxy " +
+			"kube-flannel-ds",
 		"what they need grows with the cluster; the node's last resort is not to kill them",
 	},
 	{
@@ -276,6 +284,10 @@ var hygieneExceptions = []struct {
 		"its image names a user that is not root; which one is the image's matter",
 	},
 	{"add-capabilities", "coredns", "it serves port 53"},
+	{
+		"add-capabilities non-root", "kube-flannel-ds",
+		"it sets devices, routes and rules, and files of root's for containerd",
+	},
 	{
 		"add-capabilities non-root", "kube-vip",
 		"it sets an address of the machine and says so by ARP, with capabilities that only " +

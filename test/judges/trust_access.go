@@ -110,7 +110,7 @@ func (t *trust) rights() {
 	}
 	for _, w := range t.at.workloads() {
 		if name := w.spec.ServiceAccountName; name != "" &&
-			!accounts["system:serviceaccount:kube-system:"+name] {
+			!accounts["system:serviceaccount:"+w.namespace+":"+name] {
 			t.find("%s: there is no service account %s", w.file, name)
 		}
 	}
