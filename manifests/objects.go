@@ -99,14 +99,6 @@ func tokenPolicy(p *plan.Plan) *Patch {
 		map[string]string{"taken": celList(p.APIServerNames().DNS)})
 }
 
-// controlPlanes returns the names of the control planes.
-func controlPlanes(p *plan.Plan) (names []string) {
-	for _, i := range p.ControlPlanes {
-		names = append(names, p.Machines[i].Name)
-	}
-	return names
-}
-
 // celList returns a list of strings as CEL has it. None of them has quotes.
 func celList(texts []string) string {
 	return "['" + strings.Join(texts, "', '") + "']"

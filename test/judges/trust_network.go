@@ -190,7 +190,8 @@ func (t *trust) images() {
 			t.find("%s: the image %s is not pinned", name, image)
 		case first[name] != "" && image != first[name]:
 			t.find("%s: the image is %s, on %s it is %s", name, image, t.first().Name, first[name])
-		case name == "kube-vip" || name == "haproxy": // theirs are other people's
+		case slices.Contains([]string{"kube-vip", "haproxy", "kube-flannel-ds"}, name):
+			// theirs are other people's
 		case strings.HasPrefix(name, "kube-") && tag != t.at.Kubernetes:
 			t.find("%s: the image %s is not of %s", name, image, t.at.Kubernetes)
 		case name != "pause" && path.Dir(image) != repository &&
