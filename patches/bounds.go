@@ -24,9 +24,10 @@ const maxBuild = 4_000_000
 // parts are what a kustomization puts together, and what it does with the objects.
 type parts struct {
 	own     int      // objects in files and of generators
+	names   int      // in objects: their own, and those of others
+	rename  int      // the work for a reference to an object, if objects get other names
 	folders []string // with kustomizations, each as often as it is named
-
-	passes  int // fields that may change each object
+	passes  int      // fields that may change each object
 	patches int
 	broad   int // patches that may change each object
 	copies  int // targets of replacements
@@ -35,12 +36,14 @@ type parts struct {
 // noteSize notes the parts of a kustomization.
 func (p place) noteSize(k *types.Kustomization) {
 	is := parts{own: len(k.ConfigMapGenerator) + len(k.SecretGenerator)}
+	is.rename = map[bool]int{true: 4}[is.own > 0 || k.NamePrefix+k.NameSuffix != ""]
 	//lint:ignore SA1019 kustomize still does what the fields say
 	for _, value := range slices.Concat(k.Resources, k.Bases, k.Components) {
 		name := p.inside(value)
 		if text, ok := p.files[name]; ok {
 			p.addResource(name)
 			is.own += 1 + bytes.Count(text, []byte("\n---"))
+			is.names += bytes.Count(text, []byte("name:"))
 		} else {
 			is.folders = append(is.folders, name)
 		}
@@ -79,7 +82,7 @@ func (p place) noteSize(k *types.Kustomization) {
 }
 
 // outcome is what kustomize makes of a folder.
-type outcome struct{ objects, work int }
+type outcome struct{ objects, names, work int }
 
 // checkSize notes a folder of which kustomize would make too much, or for too long.
 func (r *reader) checkSize() {
@@ -105,22 +108,24 @@ func (r *reader) size(dir string) outcome {
 	}
 	r.builds[dir] = outcome{} // a circle ends here; kustomize refuses it
 	is := r.parts[dir]
-	b := outcome{objects: max(is.own, 1)}
+	b := outcome{objects: max(is.own, 1), names: is.names}
 	for _, below := range is.folders {
 		inner := r.size(below)
 		b.objects = min(b.objects+inner.objects, MaxObjects+1)
+		b.names = min(b.names+inner.names, maxBuild+1)
 		b.work = min(b.work+inner.work, maxBuild+1)
 	}
-	b.work = min(b.work+is.workFor(b.objects), maxBuild+1)
+	b.work = min(b.work+is.workFor(b.objects, b.names-b.objects), maxBuild+1)
 	r.builds[dir] = b
 	return b
 }
 
 // workFor returns about how long kustomize takes for a kustomization with n objects, in
 // microseconds: it compares each object with each after each patch, and each pass reads each
-// object.
-func (is parts) workFor(n int) int {
-	return (1+is.patches)*n*n/2 + n*(700*is.broad+100*is.passes+20*is.copies)
+// object. Other names have it look for each reference among all objects.
+func (is parts) workFor(n, references int) int {
+	return (1+is.patches)*n*n/2 +
+		n*(700*is.broad+100*is.passes+20*is.copies+is.rename*max(0, references))
 }
 
 func init() { jsonpatch.AccumulatedCopySizeLimit = MaxAdded }

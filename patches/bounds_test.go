@@ -143,15 +143,24 @@ func TestBuildWork(t *testing.T) {
 			false},
 		"replacements": {900, "replacements:\n" + lines(400, "- source: {kind: ConfigMap, name: "+
 			"c%d}\n  targets: [{select: {kind: ConfigMap}, fieldPaths: [data.x]}]\n"), 0, true},
-		"folders":     {300, "namePrefix: a-\n", 60, true},
-		"few folders": {100, "namePrefix: a-\n", 5, false},
+		"folders":              {300, "namePrefix: a-\n", 60, true},
+		"few folders":          {100, "namePrefix: a-\n", 5, false},
+		"references":           {100, "namePrefix: a-\n", 0, true},
+		"references that stay": {100, "", 0, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+			resources := "resources: [c.yaml]\n"
+			if strings.HasPrefix(name, "references") {
+				resources = "resources: [c.yaml, refs.yaml]\n"
+			}
 			files := map[string][]byte{
-				"a/kustomization.yaml": []byte("resources: [c.yaml]\n" + row.text),
+				"a/kustomization.yaml": []byte(resources + row.text),
 				"a/c.yaml": []byte(lines(row.objects,
 					"---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: c%d}\n")),
+				"a/refs.yaml": []byte(lines(12, "---\napiVersion: v1\nkind: Pod\nmetadata: "+
+					"{name: refs%d}\nspec:\n  volumes:\n"+
+					strings.Repeat("  - {name: v, configMap: {name: c1}}\n", 900))),
 			}
 			root := "a"
 			for i := range row.levels {

@@ -61,8 +61,7 @@ func (r *Cluster) tryPatches() (problems config.Problems) {
 
 // problemsOf returns the problems that an error holds, or other if it holds none.
 func problemsOf(err error, other config.Problem) config.Problems {
-	var problems config.Problems
-	if errors.As(err, &problems) {
+	if problems, ok := errors.AsType[config.Problems](err); ok {
 		return problems
 	}
 	return config.Problems{other}
@@ -71,22 +70,19 @@ func problemsOf(err error, other config.Problem) config.Problems {
 // tryMachine applies the patches for m to every document that they may match, and returns the
 // problems of those that cannot be applied.
 func (r *Cluster) tryMachine(m *plan.Machine) (problems config.Problems) {
-	try := func(err error) {
+	try := func(_ any, err error) {
 		if err != nil {
 			problems = append(problems,
 				problemsOf(err, r.Plan.Config.Problemf(m.Path, "%s", err))...)
 		}
 	}
 	if r.Plan.StaticPods(m) {
-		_, err := r.StaticPods(m, nil)
-		try(err)
+		try(r.StaticPods(m, nil))
 	}
 	if m.ControlPlane() {
-		_, err := r.APIServerSettings(m, nil)
-		try(err)
+		try(r.APIServerSettings(m, nil))
 	}
-	_, err := r.KubeletConfig(m, nil)
-	try(err)
+	try(r.KubeletConfig(m, nil))
 	return problems
 }
 
@@ -119,7 +115,9 @@ func (r *Cluster) heads(u *patchset.Patch) (heads []patches.Head) {
 		read(manifests.Proxy(r.Objects))
 	}
 	for _, o := range objects {
-		heads = append(heads, patches.Head{Kind: o.Kind, Namespace: o.Namespace, Name: o.Name})
+		if r.joining(o) == nil { // whose name has half of a token
+			heads = append(heads, patches.Head{Kind: o.Kind, Namespace: o.Namespace, Name: o.Name})
+		}
 	}
 	return heads
 }
