@@ -411,6 +411,7 @@ func TestImports(t *testing.T) {
 			"kiln/render/yamlfault",
 		},
 		"kiln/patches": {
+			"kiln/patches/part",
 			"kiln/render/yamlbound",
 			"kiln/render/yamlfault",
 			"kiln/render/yamlpath",
