@@ -410,6 +410,7 @@ func TestImports(t *testing.T) {
 			"kiln/render/yamlbound",
 			"kiln/render/yamlfault",
 		},
+		"kiln/patches/part": nil,
 		"kiln/patches": {
 			"kiln/patches/part",
 			"kiln/render/yamlbound",
@@ -661,6 +662,7 @@ func TestImports(t *testing.T) {
 			"kiln/render/node",
 			"kiln/render/plan",
 			"kiln/render/suggest",
+			"kiln/render/yamlbound",
 			"kiln/render/yamlpath",
 		},
 		"kiln/render/flags": {
