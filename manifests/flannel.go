@@ -13,13 +13,16 @@ import (
 // other namespaces may have.
 const FlannelNamespace = "kube-flannel"
 
+// FlannelDaemonSet is the name of the DaemonSet there.
+const FlannelDaemonSet = "kube-flannel-ds"
+
 // flannel returns the patches of Flannel's objects: the networks and the backend, the images, the
 // way to the API server, and the folder of CNI plugins.
 func flannel(p *plan.Plan) []*Patch {
 	settings := newPatch("v1", "ConfigMap", FlannelNamespace, "kube-flannel-cfg")
 	settings.set(plan.Origin{Field: "network"},
 		object{"data": object{"net-conf.json": flannelNetwork(p)}})
-	daemons := newPatch("apps/v1", "DaemonSet", FlannelNamespace, "kube-flannel-ds")
+	daemons := newPatch("apps/v1", "DaemonSet", FlannelNamespace, FlannelDaemonSet)
 	host := p.Loopback().String()
 	probe := object{"httpGet": object{"host": host}}
 	daemons.set(plan.Origin{Field: "network.podSubnets"}, podTemplate(object{
@@ -35,9 +38,10 @@ func flannel(p *plan.Plan) []*Patch {
 		}),
 	}))
 	for _, step := range p.ImageSteps(target.FlannelPlugin) {
-		daemons.set(step.From, initContainer(object{
-			"name": "install-cni-plugin", "image": step.Ref,
-		}))
+		image := object{"name": "install-cni-plugin", "image": step.Ref}
+		daemons.set(step.From, object{"spec": object{"template": object{"spec": object{
+			"initContainers": list{image},
+		}}}})
 	}
 	for _, step := range p.ImageSteps(target.Flannel) {
 		daemons.set(step.From, podTemplate(object{"name": "kube-flannel", "image": step.Ref}))
@@ -53,34 +57,25 @@ func flannel(p *plan.Plan) []*Patch {
 	return []*Patch{settings, daemons}
 }
 
-// initContainer returns a workload whose pods have that init container.
-func initContainer(container object) object {
-	spec := object{"initContainers": list{container}}
-	return object{"spec": object{"template": object{"spec": spec}}}
-}
-
 // flannelCommand returns the command line of flanneld. A Node's address of each family tells it the
-// interface. With dual stack a shell divides the two: Kubernetes has them in one value, in the
-// order of the Node, and flanneld takes the one of IPv4 as the interface.
-func flannelCommand(p *plan.Plan) list {
-	arguments := []string{
-		"--kube-subnet-mgr", "--ip-masq",
+// interface. With dual stack Kubernetes has both addresses in one value, in the Node's own order,
+// and a shell divides them.
+func flannelCommand(p *plan.Plan) (command list) {
+	words := []string{
+		flanneld, "--kube-subnet-mgr", "--ip-masq",
 		"--healthz-ip=" + p.Loopback().String(),
 		fmt.Sprintf("--healthz-port=%d", target.FlannelHealthPort),
 	}
-	if !p.DualStack() {
-		out := list{flanneld}
-		for _, a := range append(arguments, "--iface=$(HOST_IP)") {
-			out = append(out, a)
-		}
-		return out
+	if p.DualStack() {
+		const divide = "a=${HOST_IPS%,*} b=${HOST_IPS#*,}; " +
+			"case $a in *:*) a=$b b=${HOST_IPS%,*} ;; esac; exec "
+		return list{"/bin/sh", "-c",
+			divide + strings.Join(words, " ") + ` --iface="$a" --public-ipv6="$b"`}
 	}
-	first, second := `--iface="${HOST_IPS%,*}"`, `--public-ipv6="${HOST_IPS#*,}"`
-	if p.PodSubnets[0].Addr().Is6() {
-		first, second = `--iface="${HOST_IPS#*,}"`, `--public-ipv6="${HOST_IPS%,*}"`
+	for _, word := range append(words, "--iface=$(HOST_IP)") {
+		command = append(command, word)
 	}
-	words := append([]string{"exec", flanneld}, append(arguments, first, second)...)
-	return list{"/bin/sh", "-c", strings.Join(words, " ")}
+	return command
 }
 
 const flanneld = "/opt/bin/flanneld"

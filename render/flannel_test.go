@@ -3,6 +3,7 @@ package render_test
 import (
 	"encoding/json"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -17,6 +18,7 @@ import (
 	"kiln/render"
 	"kiln/render/config"
 	"kiln/render/target"
+	"kiln/test/need"
 )
 
 // withFlannel is a cluster of Flannel's. NETWORK is more of spec.network, A and B are addresses.
@@ -76,12 +78,8 @@ func TestFlannel(t *testing.T) {
 	const (
 		direct = "/opt/bin/flanneld --kube-subnet-mgr --ip-masq --healthz-ip=127.0.0.1 " +
 			"--healthz-port=6445 --iface=$(HOST_IP)"
-		through = "/bin/sh -c exec /opt/bin/flanneld --kube-subnet-mgr --ip-masq " +
-			"--healthz-ip=127.0.0.1 --healthz-port=6445 "
-		first4 = through + `--iface="${HOST_IPS%,*}" --public-ipv6="${HOST_IPS#*,}"`
-		first6 = `/bin/sh -c exec /opt/bin/flanneld --kube-subnet-mgr --ip-masq ` +
-			`--healthz-ip=::1 --healthz-port=6445 ` +
-			`--iface="${HOST_IPS#*,}" --public-ipv6="${HOST_IPS%,*}"`
+		first4 = "/opt/bin/flanneld --kube-subnet-mgr --ip-masq --healthz-ip=127.0.0.1 " +
+			"--healthz-port=6445 --iface=10.0.0.11 --public-ipv6=fd00::11"
 		only4 = `"EnableIPv4": true, "EnableIPv6": false, "Network": "10.244.0.0/16", `
 		both  = `"EnableIPv4": true, "EnableIPv6": true, "Network": "10.244.0.0/16", ` +
 			`"IPv6Network": "fd00:10:244::/48", `
@@ -92,8 +90,9 @@ func TestFlannel(t *testing.T) {
 		"IPv6": {ipv6, `{"EnableNFTables": true, "EnableIPv4": false, "EnableIPv6": true, ` +
 			`"IPv6Network": "fd00:10:244::/48", ` + vxlan,
 			strings.Replace(direct, "127.0.0.1", "::1", 1)},
-		"both":       {dual, `{"EnableNFTables": true, ` + both + vxlan, first4},
-		"IPv6 first": {dual6, `{"EnableNFTables": true, ` + both + vxlan, first6},
+		"both": {dual, `{"EnableNFTables": true, ` + both + vxlan, first4},
+		"IPv6 first": {dual6, `{"EnableNFTables": true, ` + both + vxlan,
+			strings.Replace(first4, "127.0.0.1", "::1", 1)},
 		"iptables": {ipv4 + ", proxy: iptables", `{"EnableNFTables": false, ` + only4 + vxlan,
 			direct},
 		"no proxy": {ipv4 + ", proxy: none", `{"EnableNFTables": false, ` + only4 + vxlan, direct},
@@ -123,7 +122,9 @@ func TestFlannel(t *testing.T) {
 			var daemons flannelDaemons
 			flannelObject(t, r, "DaemonSet", "kube-flannel-ds", &daemons)
 			pod := &daemons.Spec.Template.Spec
-			require.Equal(t, row.command, strings.Join(pod.Containers[0].Command, " "))
+			for _, addresses := range []string{"10.0.0.11,fd00::11", "fd00::11,10.0.0.11"} {
+				require.Equal(t, row.command, started(t, pod.Containers[0].Command, addresses))
+			}
 			require.Equal(t, target.FlannelHealthPort, pod.Containers[0].Ports[0].ContainerPort)
 			env := map[string]string{}
 			for _, e := range pod.Containers[0].Env {
@@ -133,6 +134,20 @@ func TestFlannel(t *testing.T) {
 			require.Equal(t, "8443", env["KUBERNETES_SERVICE_PORT"])
 		})
 	}
+}
+
+// started returns the command line of flanneld, on a Node with these addresses.
+func started(t *testing.T, command []string, addresses string) string {
+	t.Helper()
+	if command[0] != "/bin/sh" {
+		return strings.Join(command, " ")
+	}
+	script := strings.Replace(command[2], "exec ", "echo ", 1)
+	cmd := exec.Command(need.Basic(t, "sh"), "-c", script)
+	cmd.Env = []string{"HOST_IPS=" + addresses}
+	out, err := cmd.Output()
+	require.NoError(t, err)
+	return strings.TrimSpace(string(out))
 }
 
 // flannelDaemons is what the test reads of Flannel's DaemonSet.

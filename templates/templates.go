@@ -102,8 +102,10 @@ func Wall(rules []string) string {
 	return strings.Replace(Unit("kiln-wall.service"), "RULES\n", b.String(), 1)
 }
 
-// WallDropIn lets the kubelet start only where the rules of Wall are set.
-const WallDropIn = "[Unit]\nRequires=kiln-wall.service\nAfter=kiln-wall.service\n"
+// WallDropIn lets the kubelet start only where the rules of Wall are set. It does not require the
+// unit: a kubelet whose requirement failed once is not started again when the unit succeeds later.
+const WallDropIn = "[Unit]\nWants=kiln-wall.service\nAfter=kiln-wall.service\n" +
+	"[Service]\nExecStartPre=/bin/systemctl --quiet is-active kiln-wall.service\n"
 
 // FirewallDropIn is for nftables.service, which removes the rules of all others when it starts or
 // reloads; firewalld removes its own alone. kube-proxy and flanneld set theirs when they start, and

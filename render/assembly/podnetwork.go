@@ -8,10 +8,10 @@ import (
 	"kiln/templates"
 )
 
-// addPodNetwork adds the network of the machine's pods. With every cni it closes the platform's
-// metadata service to pods, and keeps the machine's network manager off their interfaces. The rest
-// is API objects. An etcd machine gets none of this: its only pod, the member's, is on the host's
-// network.
+// addPodNetwork adds what the network of pods needs of the machine. With every cni it closes the
+// platform's metadata service to pods, and keeps the machine's network manager off their
+// interfaces. The network itself is API objects. An etcd machine gets none of this: its only pod,
+// the member's, is on the host's network.
 func (t *tree) addPodNetwork() error {
 	if !t.m.Joins() {
 		return nil
@@ -44,9 +44,14 @@ func (t *tree) addWall() {
 	}
 }
 
-// addFlannel adds what Flannel needs of the machine beside the API objects.
+// addFlannel adds what Flannel needs of the machine beside the API objects. With iptables it and
+// kube-proxy look for their rules by themselves.
 func (t *tree) addFlannel() {
-	t.addFile(plan.UnitDir+"/nftables.service.d/90-kiln.conf", 0o644, templates.FirewallDropIn,
-		"the rules of kube-proxy and Flannel come back after those of a firewall")
+	if t.Plan.Config.Spec.Network.Proxy == "nftables" {
+		t.addFile(plan.UnitDir+"/nftables.service.d/90-kiln.conf", 0o644, templates.FirewallDropIn,
+			"the rules of kube-proxy and Flannel come back after those of a firewall",
+			"network.proxy")
+	}
+	t.addDir("/var/lib/cni", 0o700, "")
 	t.addFile(plan.LeasesLock, 0o600, "", "the plugin host-local would let others read it")
 }

@@ -32,7 +32,7 @@ var (
 	}
 	ownFiles = []string{
 		"/etc/NetworkManager/conf.d/90-kiln.conf",
-		"/etc/cni/net.d/10-kiln.conflist",
+		"/etc/cni/net.d/10-flannel.conflist",
 		"/etc/containerd/config.toml",
 		"/etc/hostname",
 		"/etc/modules-load.d/90-kiln.conf",
@@ -48,6 +48,7 @@ var (
 		"/etc/systemd/system/kiln-wall.service",
 		"/etc/systemd/system/kiln.service",
 		"/etc/systemd/system/kubelet.service",
+		"/etc/systemd/system/nftables.service.d/90-kiln.conf",
 	}
 )
 

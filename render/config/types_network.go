@@ -21,7 +21,7 @@ type Network struct {
 	// of the cluster.
 	Flannel Flannel `json:"flannel,omitempty"`
 	// Encryption encrypts the packets of pods between machines, with cni flannel. wireguard: with
-	// the kernel's WireGuard; it is for the life of the cluster. none: packets are in clear.
+	// the kernel's WireGuard; it is for the life of the cluster. none: flannel.backend decides.
 	Encryption string `json:"encryption,omitempty" enum:"none,wireguard" default:"none"`
 	// Proxy is the mode of kube-proxy. none: there is no kube-proxy.
 	Proxy string `json:"proxy,omitempty" enum:"nftables,iptables,none" default:"nftables"`

@@ -41,6 +41,7 @@ func (v *checker) layers() {
 		}
 		v.osVersion(m, true)
 		v.podSysctls(m)
+		v.maxPods(m)
 		v.flannelFolders(m)
 		v.platformNames(m, pools[i].NodeName)
 	}

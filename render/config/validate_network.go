@@ -172,7 +172,13 @@ func maskFits(subnet netip.Prefix, mask int) bool {
 // used.
 func (v *checker) nodeMask(mask, i int, at *yamlpath.Location) (ok bool) {
 	p, subnet := v.pods[i], v.spec.Key("network").Key("podSubnets").Index(i)
-	machines := max(1, len(v.c.Spec.Nodes))
+	machines := len(v.c.Spec.Pools) // at least one machine each
+	for i := range v.c.Spec.Nodes {
+		if v.c.Spec.Nodes[i].Role != roleEtcd {
+			machines++
+		}
+	}
+	machines = max(1, machines)
 	bits := bits.Len(uint(machines - 1)) // so many bits number the machines
 	low, high := p.Bits(), min(p.Addr().BitLen()-minNodeBits, p.Bits()+maxNodeMaskDiff)
 	fits := maskFits(p, mask)

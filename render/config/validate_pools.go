@@ -62,7 +62,7 @@ func (v *checker) nodeAddress(i int, at *yamlpath.Location) {
 			"write that of the machine's own", quote(name))
 	}
 	seen := map[bool]int{}
-	for j, p := range v.values.Pools[i].Networks {
+	for j, p := range v.values.PoolNetworks[i] {
 		here := at.Key("networks").Index(j)
 		switch {
 		case !p.IsValid():

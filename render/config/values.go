@@ -29,7 +29,8 @@ type Values struct {
 	ServiceSubnets []netip.Prefix
 
 	Nodes []NodeValues // in the order of nodes
-	Pools []PoolValues // in the order of pools
+	// PoolNetworks are those of nodeAddress, in the order of pools.
+	PoolNetworks [][]netip.Prefix
 }
 
 // NodeValues are what the strings of a node stand for.
@@ -59,12 +60,6 @@ type InterfaceValues struct {
 type RouteValues struct {
 	To  netip.Prefix
 	Via netip.Addr
-}
-
-// PoolValues are what the strings of a pool stand for.
-type PoolValues struct {
-	// Networks are those of nodeAddress.
-	Networks []netip.Prefix
 }
 
 // Values returns what the strings of c stand for; nil if Parse did not make c. It is shared and
@@ -116,8 +111,8 @@ func readValues(c *Cluster) *Values {
 			Interfaces:  readAll(n.Interfaces, readInterface),
 		}
 	}
-	v.Pools = readAll(spec.Pools, func(p Pool) PoolValues {
-		return PoolValues{Networks: readAll(p.NodeAddress.Networks, readPrefix)}
+	v.PoolNetworks = readAll(spec.Pools, func(p Pool) []netip.Prefix {
+		return readAll(p.NodeAddress.Networks, readPrefix)
 	})
 	return v
 }

@@ -72,10 +72,10 @@ func (p *Plan) podWarnings() (out []string) {
 		if m.Pool { // the document is for several
 			joining++
 		}
-		if m.Platform.PodRoutes != nil && !slices.Contains(platforms, m.Platform.Name) {
+		if r := m.Platform.PodRoutes; r != nil && !slices.Contains(platforms, m.Platform.Name) {
 			platforms = append(platforms, m.Platform.Name)
 			out = append(out, m.Platform.Name+": pods of two machines reach each other only with "+
-				m.Platform.PodRoutes.Text)
+				r.Text)
 		}
 	}
 	if joining < 2 {

@@ -115,7 +115,7 @@ func pool(c *config.Cluster, i int) Machine {
 	}
 	values := c.Values()
 	m.NodeAddress = nodeAddress(
-		values.PodSubnets, n.NodeAddress.Interface, values.Pools[i].Networks)
+		values.PodSubnets, n.NodeAddress.Interface, values.PoolNetworks[i])
 	return m
 }
 

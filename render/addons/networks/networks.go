@@ -43,7 +43,8 @@ func Check(p *plan.Plan, objects []manifests.Object) (findings []Finding) {
 		}
 		brought := j.brought(o)
 		switch {
-		case brought == nil || p.Flannel() && o.Namespace == manifests.FlannelNamespace:
+		case brought == nil || p.Flannel() && o.Namespace == manifests.FlannelNamespace &&
+			o.Name == manifests.FlannelDaemonSet:
 		case first == "":
 			first = brought.name
 		case own != "":
