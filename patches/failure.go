@@ -82,7 +82,7 @@ func (p *Patch) failed(i int, format string, args ...any) *Failure {
 	return f
 }
 
-// Head is what an object is called.
+// Head names an object.
 type Head struct{ Kind, Namespace, Name string }
 
 // misses reports whether p would select an object in another namespace.

@@ -20,8 +20,8 @@ type extent struct {
 }
 
 // extentOf returns the extent of a value with all that lies in it. known is what kustomize knows of
-// it. kustomize does not walk through a list if it does not know how to merge its elements; all
-// measures such lists too.
+// it. kustomize does not walk through a list if it does not know how to merge its elements. With
+// all, such lists are measured too.
 func extentOf(n *yamlv3.Node, known *openapi.ResourceSchema, all bool) (e extent) {
 	isMap, isList, inside := n.Kind == yamlv3.MappingNode, n.Kind == yamlv3.SequenceNode, 0
 	isWalked := all || !isList || kschema.IsAssociative(known, nil, false)
@@ -56,7 +56,7 @@ func extentOf(n *yamlv3.Node, known *openapi.ResourceSchema, all bool) (e extent
 	case isMap:
 		e.work += len(n.Content) * len(n.Content) / 50
 	}
-	if strings.Contains(n.HeadComment+n.LineComment, "{") { // a schema for kustomize
+	if strings.Contains(n.HeadComment+n.LineComment, "{") { // to kustomize it is a schema
 		e.kinds += 2
 	}
 	e.nodes++

@@ -286,8 +286,8 @@ func (p *Patch) parse() (err error) {
 	if p.parsed != nil || p.list {
 		return nil
 	}
-	p.parsed, err = factory.SliceFromBytes([]byte(p.merge))
-	for i, one := range p.parsed {
+	parsed, err := factory.SliceFromBytes([]byte(p.merge))
+	for i, one := range parsed {
 		is, named := extentOf(one.YNode(), nil, true), part.FieldsOf(one.YNode())
 		p.longest = max(p.longest, is.longest)
 		if i > 0 {
@@ -298,13 +298,13 @@ func (p *Patch) parse() (err error) {
 	if p.unclear {
 		p.fields = nil
 	}
-	if err == nil && p.selector != nil {
-		err = p.parsed[0].CopyMergeMetaDataFieldsFrom(p.parsed[0])
+	if err == nil && p.selector != nil { // as kustomize does before it merges by a target
+		err = parsed[0].CopyMergeMetaDataFieldsFrom(parsed[0])
 	}
-	asked := part.Fields{"name": nil, "namespace": nil} // by kustomize
-	if p.selector == nil {
-		asked["annotations"] = nil // it removes some
+	if err == nil {
+		p.parsed = parsed
 	}
+	asked := part.Fields{"annotations": nil, "name": nil, "namespace": nil} // by kustomize
 	p.fields = p.fields.And(part.Fields{"apiVersion": nil, "kind": nil, "metadata": asked})
 	return err
 }

@@ -1,7 +1,7 @@
 // Package part finds the part of an object that a strategic merge may change, so that kustomize
-// gets that alone: it walks through all that it gets, in milliseconds. What a merge that did not
-// name a value has left exactly as it was, the next one leaves too: what becomes of such a value
-// depends on itself and on the kind of its object alone. The package leaves the merge to others.
+// gets that alone: it walks through all that it gets, in milliseconds. If one merge left a value as
+// it was and did not name it, later merges that do not name it leave it too. So they need not see
+// it. The merge itself is not here.
 package part
 
 import (
@@ -12,7 +12,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Still holds the values that a merge leaves as they are unless it names them.
+// Still holds the values that are known to stay as they are, unless a merge names them.
 type Still map[*yaml.Node]bool
 
 // Fields are the fields that a patch names, and those that it names in each; nil if it may change
