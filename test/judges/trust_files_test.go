@@ -21,10 +21,11 @@ func TestWallIsSeen(t *testing.T) {
 		change change
 		want   string
 	}{
-		"wall masked":           {masked, "kiln-wall.service: it is not enabled"},
-		"wall gone":             {remove("worker-1", wall), wall + ": it is absent"},
-		"drop-in gone":          {remove("worker-1", drop), drop + ": it is absent"},
-		"wall and drop-in gone": {all(remove("worker-1", wall), remove("worker-1", drop)), wall},
+		"wall masked":  {masked, "kiln-wall.service: it is not enabled"},
+		"wall gone":    {remove("worker-1", wall), wall + ": it is absent"},
+		"drop-in gone": {remove("worker-1", drop), drop + ": it is absent"},
+		"wall and drop-in gone": {all(remove("worker-1", wall), remove("worker-1", drop)),
+			wall + ": it is absent"},
 		"wall masked, drop-in gone": {
 			all(masked, remove("worker-1", drop)), "kiln-wall.service: it is not enabled",
 		},
