@@ -47,7 +47,7 @@ func TestProblemf(t *testing.T) {
 			"nodes[0].labels.example.com/zone",
 			"cluster.yaml:15:55: nodes[0].labels.example.com/zone: bad 1",
 		},
-		{"nodes[0].podCIDRs[0]", "cluster.yaml:12:5: nodes[0].podCIDRs[0]: bad 1"},
+		{"nodes[0].interfaces[0]", "cluster.yaml:12:5: nodes[0].interfaces[0]: bad 1"},
 		{"nodes[7].name", "cluster.yaml:11:3: nodes[7].name: bad 1"},
 		{
 			"controlPlane.apiServer.extraArgs",

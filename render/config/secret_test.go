@@ -47,7 +47,7 @@ addons: [{path: %s}]
 patches: [{patchFrom: %s}]
 pools: [{name: %s, tokenLifetime: %s}]
 token: %s
-nodes: [{name: %s, role: %s, addresses: [%s], podCIDRs: [%s], mac: %s, productUUID: %s}]
+nodes: [{name: %s, role: %s, addresses: [%s], mac: %s, productUUID: %s}]
 nodes: [{interfaces: [{name: %s, mac: %s, addresses: [%s], gateways: [%s]}]}]
 nodes: [{interfaces: [{nameservers: [%s], searchDomains: [%s], routes: [{to: %s, via: %s}]}]}]
 nodes: [{interfaces: [{bond: {members: [%s], mode: %s, primary: %s}, vlan: {id: 1, link: %s}}]}]

@@ -91,7 +91,6 @@ func demoState(after bool) *change.Cluster {
 	pool := demoMachine("burst", "worker", 0, "", after)
 	pool.Pool, pool.Properties = true, pool.Properties[:1]
 	pool.Entries = change.Entries{
-		file("/etc/kiln/parts", "10.244.128.0/17 24 auto\n"),
 		{Key: change.Key{Kind: "file", ID: "/etc/kubernetes/bootstrap-kubelet.conf"},
 			Secret: "token/burst g1"},
 	}
@@ -129,7 +128,6 @@ func demoMachine(name, role string, number int, zone string, after bool) *change
 			{Name: "until", Value: until.Format(time.RFC3339)},
 		},
 		Entries: change.Entries{
-			file("/etc/kiln/routes", fmt.Sprintf("10.244.%d.0/24 10.0.0.%[1]d auto\n", number)),
 			file("/etc/systemd/system/kubelet.service.d/10-kubeadm.conf",
 				"[Service]\nExecStart=\nExecStart=kubelet --node-labels="+labels+"\n"),
 			file("/var/lib/kubelet/config.yaml",

@@ -139,7 +139,7 @@ func FuzzRead(f *testing.F) {
 		{"with shared/all\nwithout file /x\nfile 0644 root:root /a.yaml\n", "a: [{name: x}]\n"},
 		{"file 0600 root:root /x <secret a g1>\n     certificate a g1: subject x; until y\n" +
 			"unit a enabled\nuser a 1 /\n", ""},
-		{"file 0644 root:root /etc/kiln/routes\n", "10.0.0.0/24 10.0.0.1 3\n"},
+		{"file 0644 root:root /etc/kiln/machine\n", "node='a'\n"},
 	} {
 		f.Add(files(nil)["INDEX"], seed.machine, seed.text)
 	}

@@ -19,12 +19,13 @@ const (
 	LastNodePort       = 32767
 	VIPMetricsPort     = 2112 // of kube-vip; its probes ask it too
 	BalancerHealthPort = 6444 // of the balancer on a worker; kiln's own choice
-	FlannelHealthPort  = 6445 // of Flannel, on loopback; its own 8081 is one that pods like
+	// FlannelHealthPort is on loopback. Flannel's default, 8081, is often taken by pods on the
+	// host's network.
+	FlannelHealthPort = 6445
 )
 
 // VXLANPort is the UDP port to which Flannel sends packets of pods: the kernel's default.
 const VXLANPort = 8472
 
-// WireGuardPort is the UDP port to which machines send encrypted packets of pods. People who let
-// WireGuard pass know it, and Flannel and Calico have it too.
+// WireGuardPort is the first UDP port of Flannel's backend wireguard, Flannel's default.
 const WireGuardPort = 51820

@@ -15,7 +15,7 @@
 #   pool       two segments, both families; the workers are a pool's
 #   iptables   two segments, and the rules of kube-proxy by iptables
 #   cache      one segment, and a DNS cache on each machine
-#   flushed    somebody removes all rules of nftables, as nftables.service does when it reloads
+#   flushed    nftables.service starts, and reloads: it removes all rules of nftables
 #   host-gw    one segment, without VXLAN
 #   no-proxy   two segments, without kube-proxy: pods alone are asked
 #
@@ -24,8 +24,8 @@
 #
 # The computer is the router. A namespace beside it is somebody outside of the cluster.
 #
-# Each boot ends with the boot net. Exits with 0 if all went well, 1 if something
-# did not, 77 if this computer cannot run the test.
+# Each boot ends with the boot net. Exits with 0 if all went well, 1 if something did not, 77 if this
+# computer cannot run the test.
 # shellcheck disable=SC2034,SC2317 # sourced files read variables, and call scenarios and checks by name
 set -euo pipefail
 export MACHINES=container
@@ -166,7 +166,6 @@ scenario_dual() {
   check_net
 }
 
-# Nothing of Flannel's needs kube-proxy. CoreDNS does, so names and Services are not asked.
 scenario_host-gw() {
   backend='backend: host-gw'
   works ipv4 1
@@ -174,6 +173,8 @@ scenario_host-gw() {
   join
   check_net
 }
+
+# Nothing of Flannel's needs kube-proxy. CoreDNS does, so names and Services are not asked.
 scenario_no-proxy() {
   proxy=none
   set_up dual 2
@@ -227,19 +228,32 @@ pods_ask_the_cache() {
 }
 
 # What is outside of the cluster, services and names come back by themselves. Ports of machines that
-# pods have do not: the plugin sets them when the pod starts.
+# pods have do not: the plugin sets them when the pod starts. Then nothing ends any more.
 scenario_flushed() {
-  local machine
+  local machine verb before
   works ipv4 1
-  for machine in "${machines[@]}"; do
-    vm ssh "$machine" 'echo flush ruleset >/etc/nftables.conf; systemctl restart nftables'
+  flushed=yes step_limit=30
+  for verb in restart reload; do
+    power_on=$SECONDS
+    for machine in "${machines[@]}"; do
+      vm ssh "$machine" "echo flush ruleset >/etc/nftables.conf; systemctl $verb nftables"
+    done
+    check_network ", after a $verb of nftables.service"
+    for machine in "${machines[@]}"; do
+      within "$step_limit" "$machine has Flannel's rules again" vm ssh "$machine" \
+        nft list table ip flannel-ipv4
+    done
   done
-  power_on=$SECONDS flushed=yes
-  check_network ", without the rules of a moment ago"
-  for machine in "${machines[@]}"; do
-    within 1 "$machine has its own rules again" vm ssh "$machine" nft list table ip flannel-ipv4
-  done
+  sleep 5 # until the API server knows of the last restart
+  before=$(restarts)
+  sleep 60
+  within 1 "kube-proxy and Flannel go on for a minute" has_restarts "$before"
   check_net
 }
+restarts() {
+  kubectl get pods -A -l 'k8s-app in (kube-proxy, flannel)' --no-headers \
+    -o 'custom-columns=pod:metadata.name,restarts:status.containerStatuses[0].restartCount'
+}
+has_restarts() { restarts && [[ -n $1 && $(restarts) == "$1" ]]; }
 say "$(uname -r), $(nproc) processors"
 each scenario "${scenarios[@]}"

@@ -119,12 +119,14 @@ bad_absent-image() {
   plant hidden replace /etc/kiln/checks 'kube-scheduler:v1.36.3' 'kube-scheduler:v1.36.99'
 }
 bad_object() {
+  local object # its number moves with each object before it
+  object=$(sed -n 's/^- path: "\(.*-deployment-coredns\.yaml\)"$/\1/p' \
+    "$dir/nodes/${machines[0]}/user-data")
   what="the API server refuses an object: CoreDNS with -1 replicas"
   finds='object: HTTP 422: .*spec\.replicas'
   patch='- {op: replace, path: /spec/replicas, value: -1}'
   target='kind: Deployment, name: coredns'
-  plant hidden replace /etc/kiln/objects/016-deployment-coredns.yaml \
-    '"replicas":2' '"replicas":-1'
+  plant hidden replace "$object" '"replicas":2' '"replicas":-1'
 }
 bad_clock() {
   what="the machine's clock is a year behind (the document is a year ahead)"

@@ -130,8 +130,12 @@ func (t *trust) links() {
 func (t *trust) units() {
 	const dir = "/etc/systemd/system/"
 	list := []string{"kiln.service", "kubelet.service"}
-	if t.at.File(dir+"kubelet.service.d/20-kiln-wall.conf") != nil {
+	const drop = dir + "kubelet.service.d/20-kiln-wall.conf"
+	if severity, found := t.wall(); found {
 		list = append(list, "kiln-wall.service")
+		if severity == "wait" && t.at.File(drop) == nil {
+			t.find("%s: it is absent", drop)
+		}
 	}
 	for _, unit := range list {
 		if t.at.File(dir+unit) == nil {
@@ -146,6 +150,17 @@ func (t *trust) units() {
 	if failing, ok := t.kubelet("failSwapOn"); !swap && (!ok || failing == "true") {
 		t.find("swap.target: it is not masked, but the kubelet does not bear swap")
 	}
+}
+
+// wall returns the severity of the check of the first boot that asks for the wall before the
+// platform's metadata service, and reports whether there is such a check.
+func (t *trust) wall() (severity string, found bool) {
+	if f := t.at.File("/etc/kiln/checks"); f != nil {
+		_, rest, ok := strings.Cut("\n"+string(f.Content), "\nmetadata-wall|")
+		severity, _, _ = strings.Cut(rest, "|")
+		return severity, ok
+	}
+	return "", false
 }
 
 // kubelet returns a field of the kubelet's configuration.

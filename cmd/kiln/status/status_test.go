@@ -192,8 +192,9 @@ func TestStatus(t *testing.T) {
 			"cp-1      control-plane  Ready  v1.36.3  -         done done\n"}},
 		"a Node is not Ready": {change: nodes(worker, aNode("cp-1", "False", "done done",
 			controlPlane)), want: []string{"cp-1      control-plane  not Ready  v1.36.3"}},
-		"a hook waits": {change: nodes(aNode("worker-1", "True", "waiting pods pod-network x", "")),
-			want: []string{"waiting pods pod-network x"}},
+		"a hook waits": {change: nodes(aNode("worker-1", "True",
+			"waiting network node-not-ready x", "")),
+			want: []string{"waiting network node-not-ready x"}},
 		"a hook has stopped": {change: nodes(worker, aNode("cp-1", "True", "stopped post-boot x",
 			controlPlane)), args: []string{"--wait"}, want: []string{"stopped post-boot x"}},
 		"a learner": {change: both(nodes(worker, cp1, cp2), put(podsPath, 200, `{"items":[`+

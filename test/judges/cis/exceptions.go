@@ -81,7 +81,6 @@ var exceptions = []exception{
 		baselineSays},
 	{"4.1.3 4.1.4 4.2.13 4.2.14", inCase("baseline"), baselineSays},
 	{"1.2.28", controlPlaneOf("baseline"), "the cluster asks for encryption: identity"},
-	{"1.1.9 1.1.10", withoutLeases, "no pod has an address on this machine"},
 	{"1.1.9", oldLeases, "plugins before v1.4 let others read which addresses pods have"},
 }
 
@@ -98,11 +97,6 @@ func oldLeases(m *machine.Machine) bool {
 		_, err := netip.ParseAddr(name)
 		return err != nil && !strings.HasPrefix(name, "last_reserved_ip.")
 	})
-}
-
-// withoutLeases finds control planes that run and have no file with the address of a pod.
-func withoutLeases(m *machine.Machine) bool {
-	return m.Booted != nil && m.ControlPlane() && len(leases(m)) == 0
 }
 
 // A cluster with profile baseline passes the rest: all modes and owners, all that kubeadm's default
