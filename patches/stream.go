@@ -164,7 +164,7 @@ func (p *Patch) workOf(e *entry) (work, longest int) {
 	if known != nil || unclear {
 		work += 2 * (there.pairs + longest*longest - there.longest*there.longest)
 	}
-	return work, longest
+	return work + map[bool]int{true: 1000}[p.list], longest // a list: written and read again
 }
 
 // schemaOf returns what kustomize knows of an object's kind, nil if nothing. The caller holds
@@ -304,8 +304,8 @@ func (p *Patch) parse() (err error) {
 	if err == nil {
 		p.parsed = parsed
 	}
-	asked := part.Fields{"annotations": nil, "name": nil, "namespace": nil} // by kustomize
-	p.fields = p.fields.And(part.Fields{"apiVersion": nil, "kind": nil, "metadata": asked})
+	p.fields = p.fields.And(part.Fields{"apiVersion": nil, "kind": nil, // kustomize asks for them
+		"metadata": {"annotations": nil, "name": nil, "namespace": nil}})
 	return err
 }
 

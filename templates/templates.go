@@ -107,11 +107,12 @@ func Wall(rules []string) string {
 const WallDropIn = "[Unit]\nWants=kiln-wall.service\nAfter=kiln-wall.service\n" +
 	"[Service]\nExecStartPre=/bin/systemctl --quiet is-active kiln-wall.service\n"
 
-// FirewallDropIn is for nftables.service, which removes the rules of all others when it starts or
-// reloads; firewalld removes its own alone. kube-proxy and flanneld set theirs when they start, and
-// look for them again after an hour or never. So it ends both, and the kubelet starts them anew.
+// FirewallDropIn is for nftables.service, which removes the rules of all others when it starts,
+// reloads or stops; firewalld removes its own alone. kube-proxy and flanneld set theirs when they
+// start, and look for them again after an hour or never. So it ends both, and the kubelet starts
+// them anew.
 const FirewallDropIn = "[Service]\nExecStartPost=-" + endServers + "\nExecReload=-" +
-	endServers + "\n"
+	endServers + "\nExecStopPost=-" + endServers + "\n"
 
 const endServers = `/bin/sh -c 'for p in /proc/[0-9]*; do read -r c <$$p/comm && ` +
 	`case $$c in kube-proxy|flanneld) kill $${p##*/} ;; esac; done 2>/dev/null; :'`

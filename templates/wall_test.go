@@ -126,7 +126,7 @@ func shellCommands(unit string) (out []string) {
 // TestFirewallDropIn: the programs whose rules a firewall has removed end, and no others.
 func TestFirewallDropIn(t *testing.T) {
 	programs := shellCommands(templates.FirewallDropIn)
-	if len(programs) != 2 || programs[0] != programs[1] {
+	if len(programs) != 3 || programs[0] != programs[1] || programs[0] != programs[2] {
 		t.Fatalf("%q", programs)
 	}
 	underEachShell(t, func(t *testing.T, shell []string) {

@@ -104,6 +104,7 @@ const firstPort = 1024
 // takenPorts maps the ports of the other programs on a worker to what listens there.
 var takenPorts = map[int]string{
 	target.BalancerHealthPort: "the balancer's own health",
+	target.FlannelHealthPort:  "Flannel's health",
 	target.KubeletHealthPort:  "the kubelet's health",
 	target.ProxyMetricsPort:   "kube-proxy's metrics",
 	target.KubeletPort:        "the kubelet",

@@ -3,6 +3,7 @@ package config
 import (
 	"strings"
 
+	"kiln/render/target"
 	"kiln/render/yamlpath"
 )
 
@@ -14,13 +15,13 @@ const wireGuard = "wireguard"
 func (v *checker) flannel() {
 	net, at := &v.c.Spec.Network, v.spec.Key("network").Key("flannel")
 	f := &net.Flannel
-	if net.CNI != "flannel" {
-		if v.has(at) {
-			v.report(at, "has no effect with cni %s; remove it, or write cni: flannel", net.CNI)
+	if net.CNI != "flannel" { // any other word is reported, and may become flannel
+		if net.CNI == "none" && v.has(at) {
+			v.report(at, "has no effect with cni none; remove it, or write cni: flannel")
 		}
-		if net.Encryption == wireGuard {
+		if net.CNI == "none" && net.Encryption == wireGuard {
 			v.report(v.spec.Key("network").Key("encryption"), "wireguard is for cni flannel, and "+
-				"cni %s is another network; remove it, and let that encrypt", net.CNI)
+				"cni none is another network; remove it, and let that encrypt")
 		}
 		return
 	}
@@ -51,6 +52,9 @@ func (v *checker) flannelPort(at *yamlpath.Location) {
 	switch {
 	case f.Backend == "host-gw" && v.has(at):
 		v.report(at, "has no effect with backend host-gw, which needs no port; remove it")
+	case f.Port <= target.LastNodePort && last >= target.FirstNodePort:
+		v.report(at, "%d is one of the ports of Services (%d-%d); write another", f.Port,
+			target.FirstNodePort, target.LastNodePort)
 	case f.Port < 0 || last > highest:
 		v.report(at, "%d is out of range; write a UDP port from 1 to %d", f.Port,
 			highest-(last-f.Port))
@@ -84,6 +88,11 @@ func (v *checker) flannelFolders(m settings) {
 	}
 	if v.cniFolder.name == "" {
 		v.cniFolder = namedFolder{m.name, m.CNIBinDir()}
+	}
+	system, _ := target.SystemNamed(m.OS)
+	if folder := m.CNIBinDir(); !system.CanWrite(folder + "/flannel") {
+		v.reportLayer(m, narrower(m, "profile", "os"), "%s has its CNI plugins in %s, where "+
+			"Flannel cannot put its own; write /opt/cni/bin, with all plugins", m.name, folder)
 	}
 	if first := v.cniFolder; m.CNIBinDir() != first.folder {
 		v.reportLayer(m, narrower(m, "profile", "os"), "%s has its CNI plugins in %s, and %s has "+

@@ -39,9 +39,20 @@ type askNode func(
 
 func newFlannelAdmission(t *testing.T) askNode {
 	t.Helper()
+	ask := newNodePolicy(t, "flannel.kiln.dev")
+	require.Eventually(t, func() bool {
+		err := ask(flannelOn("worker-2"), admission.Update, "status", flannelNode(), flannelNode())
+		return err != nil && strings.Contains(err.Error(), "flannel.kiln.dev")
+	}, time.Minute, 10*time.Millisecond)
+	return ask
+}
+
+// newNodePolicy returns the admission by one policy of the case flannel.
+func newNodePolicy(t *testing.T, policy string) askNode {
+	t.Helper()
 	machines := cluster(t, "flannel", "ignition")
-	plugin := newPolicyPlugin(t, policiesOf(t, machines[0], "flannel.kiln.dev")...)
-	ask := func(
+	plugin := newPolicyPlugin(t, policiesOf(t, machines[0], policy)...)
+	return func(
 		by user.Info, operation admission.Operation, subresource string,
 		before, after *corev1.Node,
 	) error {
@@ -67,11 +78,44 @@ func newFlannelAdmission(t *testing.T) askNode {
 		return plugin.Validate(context.Background(), attributes,
 			admission.NewObjectInterfacesFromScheme(scheme.Scheme))
 	}
+}
+
+// TestNodesPolicy: no kubelet gives its Node a part of the pod subnets, or another one.
+func TestNodesPolicy(t *testing.T) {
+	ask := newNodePolicy(t, "nodes.kiln.dev")
+	with := func(cidrs ...string) *corev1.Node {
+		n := flannelNode()
+		n.Spec.PodCIDR, n.Spec.PodCIDRs = "", cidrs
+		if len(cidrs) > 0 {
+			n.Spec.PodCIDR = cidrs[0]
+		}
+		return n
+	}
+	kubelet := &user.DefaultInfo{Name: "system:node:worker-1"}
+	manager := &user.DefaultInfo{Name: "system:serviceaccount:kube-system:node-controller"}
 	require.Eventually(t, func() bool {
-		err := ask(flannelOn("worker-2"), admission.Update, "status", flannelNode(), flannelNode())
-		return err != nil && strings.Contains(err.Error(), "flannel.kiln.dev")
+		return ask(kubelet, admission.Create, "", nil, with("10.0.0.11/32")) != nil
 	}, time.Minute, 10*time.Millisecond)
-	return ask
+	for name, row := range map[string]struct {
+		by            user.Info
+		operation     admission.Operation
+		before, after *corev1.Node
+		refused       bool
+	}{
+		"made":          {kubelet, admission.Create, nil, with(), false},
+		"made with one": {kubelet, admission.Create, nil, with("0.0.0.0/0"), true},
+		"taken":         {kubelet, admission.Update, with(), with("10.244.9.0/24"), true},
+		"changed": {kubelet, admission.Update, with("10.244.1.0/24"),
+			with("10.244.2.0/24"), true},
+		"one more": {kubelet, admission.Update, with("10.244.1.0/24"),
+			with("10.244.1.0/24", "::/0"), true},
+		"dropped":        {kubelet, admission.Update, with("10.244.1.0/24"), with(), true},
+		"kept":           {kubelet, admission.Update, with("10.244.1.0/24"), with("10.244.1.0/24"), false},
+		"by the manager": {manager, admission.Update, with(), with("10.244.1.0/24"), false},
+	} {
+		err := ask(row.by, row.operation, "", row.before, row.after)
+		require.Equal(t, row.refused, err != nil, "%s: %v", name, err)
+	}
 }
 
 // flannelNode returns a Node as it is before Flannel has changed it.

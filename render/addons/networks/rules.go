@@ -98,6 +98,17 @@ func fitsLinks(j *judge, values []string) string {
 	return ""
 }
 
+// isBackend is for the backend of Flannel. That of kiln's own is the configuration's: what follows
+// from it, such as ports and kernel modules, is on the machines.
+func isBackend(j *judge, values []string) string {
+	want := j.plan.Config.Spec.Network.Flannel.Backend
+	if !j.plan.Flannel() || values[0] == want {
+		return ""
+	}
+	return fmt.Sprintf("%q is not network.flannel.backend, which is %s; write it there", values[0],
+		want)
+}
+
 // replacesProxy is for a switch with which the program does the work of kube-proxy.
 func replacesProxy(j *judge, values []string) string {
 	if proxy := j.plan.Config.Spec.Network.Proxy; values[0] == "true" && proxy != "none" {

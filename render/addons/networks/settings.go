@@ -22,7 +22,8 @@ var settings = []setting{
 	{named("kube-flannel-cfg"), netConfKey + ".Network", netConf("Network"), holdsSubnets},
 	{named("kube-flannel-cfg"), netConfKey + ".IPv6Network", netConf("IPv6Network"), holdsSubnets},
 	{named("kube-flannel-cfg"), netConfKey, flannelFamilies, hasFamilies},
-	{named("kube-flannel-cfg"), netConfKey + ".Backend.MTU", flannelMTU, fitsLinks},
+	{named("kube-flannel-cfg"), netConfKey + ".Backend.MTU", flannelBackend("MTU"), fitsLinks},
+	{named("kube-flannel-cfg"), netConfKey + ".Backend.Type", flannelBackend("Type"), isBackend},
 
 	// docs.tigera.io/calico: "Configuring calico/node", "Felix configuration".
 	{runs("calico-node"), "env CALICO_IPV4POOL_CIDR", calicoPool, inSubnets},
@@ -123,12 +124,15 @@ func netConf(key string) func(*judge, *object) []string {
 	}
 }
 
-func flannelMTU(_ *judge, o *object) []string {
-	backend, _ := netConfFields(o)["Backend"].(map[string]any)
-	if value := backend["MTU"]; value != nil {
-		return []string{fmt.Sprint(value)}
+// flannelBackend reads a field of Flannel's backend.
+func flannelBackend(key string) func(*judge, *object) []string {
+	return func(_ *judge, o *object) []string {
+		backend, _ := netConfFields(o)["Backend"].(map[string]any)
+		if value := backend[key]; value != nil {
+			return []string{fmt.Sprint(value)}
+		}
+		return nil
 	}
-	return nil
 }
 
 // flannelFamilies reads the families that Flannel gives pods: IPv4 unless it is off.
