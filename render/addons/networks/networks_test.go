@@ -217,7 +217,8 @@ var disagreements = []struct {
 			`network.cni: flannel is one, too; write network.cni: none`}},
 	{"another backend than the configuration's", own, configMap("kube-flannel-cfg",
 		`{net-conf.json: '{"Network": "10.32.0.0/16", "Backend": {"Type": "udp"}}'}`), []string{
-		`data["net-conf.json"].Backend.Type: "udp" is not network.flannel.backend, which is vxlan`}},
+		`data["net-conf.json"].Backend.Type: "udp" is not network.flannel.backend, which is ` +
+			`vxlan; write it there`}},
 	{"an operator's network beside kiln's", own, tigera(installation,
 		"Installation", "default", "{cni: {type: Calico}}"), []string{
 		`Calico is a network of pods, and network.cni: flannel is one, too`}},
