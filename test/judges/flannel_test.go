@@ -109,8 +109,9 @@ func TestNodesPolicy(t *testing.T) {
 			with("10.244.2.0/24"), true},
 		"one more": {kubelet, admission.Update, with("10.244.1.0/24"),
 			with("10.244.1.0/24", "::/0"), true},
-		"dropped":        {kubelet, admission.Update, with("10.244.1.0/24"), with(), true},
-		"kept":           {kubelet, admission.Update, with("10.244.1.0/24"), with("10.244.1.0/24"), false},
+		"dropped": {kubelet, admission.Update, with("10.244.1.0/24"), with(), true},
+		"kept": {kubelet, admission.Update, with("10.244.1.0/24"),
+			with("10.244.1.0/24"), false},
 		"by the manager": {manager, admission.Update, with(), with("10.244.1.0/24"), false},
 	} {
 		err := ask(row.by, row.operation, "", row.before, row.after)
