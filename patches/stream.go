@@ -123,12 +123,9 @@ func (s *Stream) Apply(p *Patch) (is Effect, err error) {
 		return Effect{}, fmt.Errorf("apply patch %s: %s", p.Name, reason(err))
 	}
 	s.work += work
-	limit := maxWork
-	if len(matched) == 1 && s.work == work {
-		limit *= 3 // the only patch of one large object
-	}
+	single := len(matched) == 1 && s.work == work // the only patch, of one large object
 	switch {
-	case s.work > limit:
+	case s.work > maxWork*map[bool]int{true: 3, false: 1}[single]:
 		return Effect{}, &TooMuch{fmt.Sprintf("apply patch %s: the patches up to this one are "+
 			"more than kustomize can apply in a second (%d objects, counted for each patch; the "+
 			"longest list here has %d elements); write one patch instead of several, a shorter "+
@@ -304,8 +301,11 @@ func (p *Patch) parse() (err error) {
 	if err == nil {
 		p.parsed = parsed
 	}
-	p.fields = p.fields.And(part.Fields{"apiVersion": nil, "kind": nil, // kustomize asks for them
-		"metadata": {"annotations": nil, "name": nil, "namespace": nil}})
+	asked := part.Fields{"name": nil, "namespace": nil} // by kustomize
+	if p.selector == nil {
+		asked["annotations"] = nil // it removes some
+	}
+	p.fields = p.fields.And(part.Fields{"apiVersion": nil, "kind": nil, "metadata": asked})
 	return err
 }
 
