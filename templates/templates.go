@@ -108,9 +108,9 @@ const WallDropIn = "[Unit]\nWants=kiln-wall.service\nAfter=kiln-wall.service\n" 
 	"[Service]\nExecStartPre=/bin/systemctl --quiet is-active kiln-wall.service\n"
 
 // FirewallDropIn is for nftables.service, which removes the rules of all others when it starts,
-// reloads or stops; firewalld removes its own alone. kube-proxy and flanneld set theirs when they
-// start, and look for them again after an hour or never. So it ends both, and the kubelet starts
-// them anew.
+// reloads or stops; firewalld with its default backend removes its own alone. kube-proxy and
+// flanneld set theirs when they start, and look for them again after an hour or never. So it ends
+// both, and the kubelet starts them anew.
 const FirewallDropIn = "[Service]\nExecStartPost=-" + endServers + "\nExecReload=-" +
 	endServers + "\nExecStopPost=-" + endServers + "\n"
 

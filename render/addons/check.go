@@ -1,8 +1,6 @@
 package addons
 
 import (
-	"errors"
-
 	"kiln/manifests"
 	"kiln/patches"
 	"kiln/render/config"
@@ -71,12 +69,8 @@ func describe(o manifests.Object) string {
 }
 
 // Unusable returns the objects of add-ons for which kustomize fails: what is wrong with the fields
-// of any or, if that is not known, those that kustomize cannot read alone. It returns none if err
-// says that patches are too much for kustomize.
-func Unusable(c *config.Cluster, minor int, all []*Addon, err error) (problems config.Problems) {
-	if tooMuch := (*patches.TooMuch)(nil); errors.As(err, &tooMuch) {
-		return nil
-	}
+// of any or, if that is not known, those that kustomize cannot read alone.
+func Unusable(c *config.Cluster, minor int, all []*Addon) (problems config.Problems) {
 	checker := kinds.New(minor)
 	for _, a := range all {
 		for i, o := range a.Objects {

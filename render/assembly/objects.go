@@ -1,12 +1,14 @@
 package assembly
 
 import (
+	"errors"
 	"fmt"
 	"path"
 	"slices"
 	"strings"
 
 	"kiln/manifests"
+	"kiln/patches"
 	"kiln/pki"
 	"kiln/render/addons"
 	"kiln/render/change"
@@ -77,8 +79,10 @@ func (r *Cluster) ObjectStream(
 		stream, err = r.patchProxy(stream, watch)
 	}
 	if err != nil {
-		if wrong := addons.Unusable(c, r.Plan.Release.Minor, all, err); len(wrong) > 0 {
-			return nil, wrong
+		if _, tooMuch := errors.AsType[*patches.TooMuch](err); !tooMuch {
+			if wrong := addons.Unusable(c, r.Plan.Release.Minor, all); len(wrong) > 0 {
+				return nil, wrong
+			}
 		}
 		return nil, problemsOf(err, c.Problemf("patches", "%s", err))
 	}

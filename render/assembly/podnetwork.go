@@ -25,8 +25,8 @@ func (t *tree) addPodNetwork() error {
 	return nil
 }
 
-// addWall closes the metadata service to pods. Where its preflight check only warns, the kubelet
-// starts without the rules.
+// addWall closes the metadata service to pods. Where the preflight check of the rules is ignored,
+// the kubelet does not wait for them.
 func (t *tree) addWall() {
 	var rules []string
 	for _, f := range t.Plan.Forbidden(t.m) {

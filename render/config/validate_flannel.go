@@ -33,8 +33,9 @@ func (v *checker) flannel() {
 	v.flannelMTU(at.Key("mtu"))
 	switch {
 	case f.Backend == "host-gw":
-		v.direct(at.Key("backend"), "host-gw", "network.flannel.backend host-gw",
-			"network.flannel.backend: vxlan")
+		joining := v.unrouted(at.Key("backend"), "host-gw", "Write vxlan")
+		v.segment(joining, true)
+		v.segment(joining, false)
 	case f.DirectRouting && f.Backend != "vxlan":
 		v.report(at.Key("directRouting"), "has no effect with backend %s; remove it", f.Backend)
 	case f.DirectRouting:
@@ -91,8 +92,9 @@ func (v *checker) flannelFolders(m settings) {
 	}
 	system, _ := target.SystemNamed(m.OS)
 	if folder := m.CNIBinDir(); !system.CanWrite(folder + "/flannel") {
-		v.reportLayer(m, narrower(m, "profile", "os"), "%s has its CNI plugins in %s, where "+
-			"Flannel cannot put its own; write /opt/cni/bin, with all plugins", m.name, folder)
+		v.reportLayer(m, narrower(m, "profile", "os"), "%s has its CNI plugins in %s, which "+
+			"its system cannot write, and Flannel puts its own there; write /opt/cni/bin, and "+
+			"have all plugins there", m.name, folder)
 	}
 	if first := v.cniFolder; m.CNIBinDir() != first.folder {
 		v.reportLayer(m, narrower(m, "profile", "os"), "%s has its CNI plugins in %s, and %s has "+

@@ -4,20 +4,10 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
-	"strings"
 
 	"kiln/render/target"
 	"kiln/render/yamlpath"
 )
-
-// direct checks that packets of pods reach other machines as they are. at is the field that asks
-// for it, value what it has, what the name of both, and instead what to write in their place.
-func (v *checker) direct(at *yamlpath.Location, value, what, instead string) {
-	_, short, _ := strings.Cut(instead, ": ")
-	joining := v.unrouted(at, value, "Write "+short)
-	v.segment(joining, true, what, instead)
-	v.segment(joining, false, what, instead)
-}
 
 // unrouted reports each platform that routes between machines itself, where packets of pods cannot
 // travel as they are. It returns the indices of the nodes with pods, none if there is no other
@@ -68,7 +58,7 @@ func widestSegment(is4 bool) int {
 // segment reports the first node whose address of a family is not on the network segment of
 // another. The interfaces of a node give the length of its network. Where they do not, only
 // addresses are reported that no segment has together.
-func (v *checker) segment(nodes []int, is4 bool, what, instead string) {
+func (v *checker) segment(nodes []int, is4 bool) {
 	widest := widestSegment(is4)
 	owners := map[netip.Prefix]int{} // the first node of each network
 	var networks []netip.Prefix
@@ -107,8 +97,9 @@ func (v *checker) segment(nodes []int, is4 bool, what, instead string) {
 				where = fmt.Sprintf("and %s of %s are on no segment together", b, other)
 			}
 			at := v.spec.Key("nodes").Index(j).Key("addresses").Index(index)
-			v.report(at, "%s %s, and %s needs all machines on one network segment; "+
-				"move one of them, or write %s", a, where, what, instead)
+			v.report(at, "%s %s, and network.flannel.backend host-gw needs all "+
+				"machines on one network segment; move one of them, or write "+
+				"network.flannel.backend: vxlan", a, where)
 			return
 		}
 	}

@@ -24,12 +24,11 @@ type Finding struct {
 // be read are left out: package check says what is wrong with them.
 func Check(p *plan.Plan, objects []manifests.Object) (findings []Finding) {
 	j := newJudge(p, objects)
-	first := "" // the first network of pods
-	own := ""   // kiln's
+	own := "" // kiln's network of pods
 	if cni := p.Config.Spec.Network.CNI; cni != "none" {
 		own = "network.cni: " + cni
-		first = own
 	}
+	first := own // of all
 	for _, o := range j.objects {
 		for _, s := range settings {
 			if !s.of(o) {
