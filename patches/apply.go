@@ -6,6 +6,7 @@ package patches
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -213,7 +214,7 @@ func Apply(stream []byte, patches ...*Patch) (out []byte, err error) {
 			return nil, f
 		}
 	}
-	k := types.Kustomization{Resources: []string{"resources.yaml"}}
+	k := types.Kustomization{}
 	fs := filesys.MakeFsInMemory()
 	for i, p := range patches {
 		kp := types.Patch{Path: fmt.Sprintf("patch-%d.yaml", i), Target: p.selector}
@@ -226,10 +227,7 @@ func Apply(stream []byte, patches ...*Patch) (out []byte, err error) {
 		}
 		k.Patches = append(k.Patches, kp)
 	}
-	if err := fs.WriteFile("resources.yaml", stream); err != nil {
-		return nil, err
-	}
-	if out, err = run(fs, &k); err != nil {
+	if out, err = run(fs, &k, stream); err != nil {
 		why := reason(err)
 		if len(patches) == 1 {
 			return nil, fmt.Errorf("apply patch %s: %s", patches[0].Name, why)
@@ -266,14 +264,14 @@ func Build(root string, files map[string][]byte, withhold func(value string) boo
 	return marshal(resources)
 }
 
-// run returns the objects that kustomize builds from a kustomization in the root of fs.
-func run(fs filesys.FileSystem, k *types.Kustomization) ([]byte, error) {
+// run returns the objects that kustomize builds from a stream by a kustomization in the root of fs.
+func run(fs filesys.FileSystem, k *types.Kustomization, stream []byte) ([]byte, error) {
 	k.APIVersion, k.Kind = types.KustomizationVersion, types.KustomizationKind
+	k.Resources = []string{"resources.yaml"}
 	text, err := yaml.Marshal(k)
+	err = errors.Join(err, fs.WriteFile("kustomization.yaml", text),
+		fs.WriteFile(k.Resources[0], stream))
 	if err != nil {
-		return nil, err
-	}
-	if err := fs.WriteFile("kustomization.yaml", text); err != nil {
 		return nil, err
 	}
 	resources, err := kustomize(fs, ".")

@@ -94,12 +94,8 @@ func (r *reader) blame(failure error) error {
 		return r.err()
 	}
 	for _, name := range r.resources {
-		fs := filesys.MakeFsInMemory()
-		if fs.WriteFile("resources.yaml", r.files[name]) != nil {
-			continue
-		}
-		k := types.Kustomization{Resources: []string{"resources.yaml"}}
-		if _, err := run(fs, &k); err != nil {
+		k := types.Kustomization{}
+		if _, err := run(filesys.MakeFsInMemory(), &k, r.files[name]); err != nil {
 			r.problem(name, "", "%s", r.conceal(err))
 		}
 	}
@@ -112,15 +108,14 @@ func (r *reader) blame(failure error) error {
 // notYAML returns why a stream cannot be parsed, nil if it can.
 func notYAML(stream []byte) error {
 	decoder := yaml.NewDecoder(bytes.NewReader(stream))
-	for {
-		var root yaml.Node
-		if err := decoder.Decode(&root); err != nil {
-			if errors.Is(err, io.EOF) {
-				return nil
-			}
-			return err
-		}
+	var err error
+	for err == nil {
+		err = decoder.Decode(new(yaml.Node))
 	}
+	if errors.Is(err, io.EOF) {
+		return nil
+	}
+	return err
 }
 
 // addResource notes a file with objects, once.

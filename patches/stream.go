@@ -2,14 +2,13 @@ package patches
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"slices"
 
 	yamlv3 "go.yaml.in/yaml/v3"
 	"sigs.k8s.io/kustomize/api/provider"
 	"sigs.k8s.io/kustomize/api/resource"
-	"sigs.k8s.io/kustomize/kyaml/openapi"
-	kyaml "sigs.k8s.io/kustomize/kyaml/yaml"
 	"sigs.k8s.io/yaml"
 
 	"kiln/patches/part"
@@ -71,8 +70,13 @@ func objectOf(res *resource.Resource) (o object) {
 
 // Bytes returns the stream as kustomize writes it.
 func (s *Stream) Bytes() ([]byte, error) {
+	return s.bytesOf(s.all())
+}
+
+// bytesOf returns the objects with these numbers as Bytes does.
+func (s *Stream) bytesOf(numbers []int) ([]byte, error) {
 	var texts [][]byte
-	for i := range s.entries {
+	for _, i := range numbers {
 		text, err := s.entries[i].bytes()
 		if err != nil {
 			return nil, err
@@ -110,6 +114,13 @@ func (s *Stream) Apply(p *Patch) (is Effect, err error) {
 	s.merged += len(matched)
 	s.bytes += len(matched) * len(p.Text)
 	work, longest := 0, 0
+	var before []byte
+	if p.list {
+		if before, err = s.bytesOf(matched); err != nil {
+			return Effect{}, fmt.Errorf("apply patch %s: %w", p.Name, err)
+		}
+		work = len(before) * 2 / 3 // kustomize reads and writes the whole object
+	}
 	err = locked(func() error { // workOf asks what kustomize knows of kinds
 		err := p.parse()
 		for _, i := range matched {
@@ -135,49 +146,10 @@ func (s *Stream) Apply(p *Patch) (is Effect, err error) {
 			"%d bytes, counted for each object that they change; at most 1 MiB (%d) may be added "+
 			"to the objects; name fewer objects in their targets", p.Name, s.bytes, MaxAdded)}
 	case p.list:
-		return s.operate(p, matched)
+		return s.operate(p, matched, before)
 	}
 	return s.merge(p, matched)
 }
-
-// maxWork is how much work the patches of one stream may be, in microseconds of a busy computer: a
-// patch of four pods with a list of 400 elements, five patches of a thousand ConfigMaps, or some
-// hundreds of patches of the pods of a control plane.
-const maxWork = 1_500_000
-
-// workOf returns about how long kustomize takes to merge p into an object, in microseconds, and the
-// length of the longest list. kustomize walks through the whole object, save for lists that it
-// replaces, and looks for each key of a map in the whole map. If it knows the kind of the object,
-// it looks for each map of a list in the whole list. The caller holds engine.
-func (p *Patch) workOf(e *entry) (work, longest int) {
-	reduced, _ := p.divide(e)
-	known := schemaOf(e)
-	there := extentOf(reduced, known, p.list)
-	unclear := p.unclear || there.kinds > 1
-	if unclear {
-		there = extentOf(reduced, known, true)
-	}
-	work, longest = 200+there.work+there.nodes/3, there.longest+p.longest
-	if known != nil || unclear {
-		work += 2 * (there.pairs + longest*longest - there.longest*there.longest)
-	}
-	return work + map[bool]int{true: 1000}[p.list], longest // a list: written and read again
-}
-
-// schemaOf returns what kustomize knows of an object's kind, nil if nothing. The caller holds
-// engine.
-func schemaOf(e *entry) *openapi.ResourceSchema {
-	return openapi.SchemaForResourceType(kyaml.TypeMeta{
-		APIVersion: e.is.APIVersion, Kind: e.is.Kind,
-	})
-}
-
-// TooMuch is why a patch is refused if it and those before it cost too much. The patches behind it
-// would be refused too.
-type TooMuch struct{ Message string }
-
-// Error returns the message.
-func (e *TooMuch) Error() string { return e.Message }
 
 // all returns the numbers of all objects.
 func (s *Stream) all() (numbers []int) {
@@ -204,19 +176,9 @@ var identity = []string{
 	"", "/apiVersion", "/kind", "/metadata", "/metadata/name", "/metadata/namespace",
 }
 
-// operate applies a list of operations to the objects with these numbers, in a run of kustomize.
-func (s *Stream) operate(p *Patch, matched []int) (Effect, error) {
-	part := &Stream{}
-	for _, i := range matched {
-		part.entries = append(part.entries, s.entries[i])
-	}
-	before, err := part.Bytes()
-	if err != nil {
-		return Effect{}, fmt.Errorf("apply patch %s: %w", p.Name, err)
-	}
-	for n, i := range matched {
-		s.entries[i].text = part.entries[n].text
-	}
+// operate applies a list of operations to the objects with these numbers, which are before as text,
+// in a run of kustomize.
+func (s *Stream) operate(p *Patch, matched []int, before []byte) (Effect, error) {
 	text, err := Apply(before, p)
 	if err != nil {
 		return Effect{}, err
@@ -230,7 +192,11 @@ func (s *Stream) operate(p *Patch, matched []int) (Effect, error) {
 			"lists cannot be applied", p.Name)
 	}
 	if len(after.entries) < len(matched) && len(matched) < len(s.entries) {
-		return s.operate(p, s.all()) // kustomize leaves out an object, and does not say which
+		// kustomize leaves out an object, and does not say which
+		if before, err = s.Bytes(); err != nil {
+			return Effect{}, fmt.Errorf("apply patch %s: %w", p.Name, err)
+		}
+		return s.operate(p, s.all(), before)
 	}
 	if len(matched) == len(s.entries) {
 		s.entries = after.entries
@@ -262,12 +228,9 @@ func (s *Stream) merge(p *Patch, matched []int) (Effect, error) {
 		}
 		is.Changed = is.Changed || verdict == part.Different
 		if verdict == part.Unclear && !is.Changed {
-			before, err := e.bytes()
-			if err != nil {
-				return Effect{}, fmt.Errorf("apply patch %s: %w", p.Name, err)
-			}
+			before, unwritten := e.bytes()
 			text, err := after.bytes()
-			if err != nil {
+			if err = cmp.Or(unwritten, err); err != nil {
 				return Effect{}, fmt.Errorf("apply patch %s: %w", p.Name, err)
 			}
 			is.Changed = !bytes.Equal(before, text)

@@ -243,6 +243,10 @@ func TestStreamBounds(t *testing.T) {
 			"metadata: {labels: {a: b}}", 1, "the longest list here has 1000 elements"},
 		"operations": {lines(4, pod), lines(450, "- {op: add, path: /metadata/labels, "+
 			"value: {a: b%d}}\n"), 2, ""},
+		"operations on a large object": {
+			"apiVersion: example.com/v1\nkind: A\nmetadata: {name: a}\nspec: {texts: [" +
+				lines(900, strings.Repeat("a", 900)+"%d, ") + "]}\n",
+			"- {op: add, path: /metadata/labels, value: {a: b}}", 4, "(3 objects, counted"},
 		"long lists that are replaced": {
 			"apiVersion: example.com/v1\nkind: A\nmetadata: {name: a}\n---\n" +
 				"apiVersion: example.com/v1\nkind: A\nmetadata: {name: b}\n", hosts, 20, ""},
