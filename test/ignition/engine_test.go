@@ -126,7 +126,8 @@ func render(t *testing.T, golden, text string) (documents []*document) {
 		config, err := os.ReadFile(dir + "/cluster.yaml")
 		check(t, err)
 		// which takes larger documents
-		text = strings.ReplaceAll(string(config), "platform: aws", "platform: openstack")
+		text = regexp.MustCompile(`platform: (aws|hetzner)\b`).
+			ReplaceAllString(string(config), "platform: openstack")
 		issueToday(t, dir+"/bundle/secrets.yaml")
 		arguments = append(arguments, "--secrets", dir+"/bundle/secrets.yaml")
 	}

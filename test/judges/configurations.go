@@ -199,6 +199,9 @@ func checkKubelet(p *process, text []byte) (err error) {
 	if err != nil {
 		return err
 	}
+	if err := setUp(config); err != nil {
+		return err
+	}
 	for _, file := range []string{config.StaticPodPath, config.Authentication.X509.ClientCAFile} {
 		if file != "" && p.See(file) == nil {
 			return fmt.Errorf("it needs %s, which is not there", file)

@@ -33,6 +33,8 @@ import (
 	scheduler "k8s.io/kubernetes/cmd/kube-scheduler/app/options"
 	kubeletoptions "k8s.io/kubernetes/cmd/kubelet/app/options"
 	"k8s.io/kubernetes/pkg/controlplane"
+	kubeletconfig "k8s.io/kubernetes/pkg/kubelet/apis/config"
+	"k8s.io/kubernetes/pkg/kubelet/eviction"
 	schedulerconfig "k8s.io/kubernetes/pkg/scheduler/apis/config/latest"
 )
 
@@ -195,9 +197,20 @@ func kubeletProgram() (program, error) {
 	}
 	kubeletoptions.AddKubeletConfigFlags(flags, config)
 	kubeletoptions.AddGlobalFlags(flags)
-	return program{
-		flags, func() []error { return []error{kubeletoptions.ValidateKubeletFlags(options)} },
-	}, nil
+	return program{flags, func() []error {
+		return []error{kubeletoptions.ValidateKubeletFlags(options), setUp(config)}
+	}}, nil
+}
+
+// setUp returns why a kubelet ends behind the validation of its configuration, when it sets up its
+// server (app.InitializeTLS, which also reads keys) and its thresholds of eviction.
+func setUp(config *kubeletconfig.KubeletConfiguration) error {
+	_, ofVersion := cliflag.TLSVersion(config.TLSMinVersion)
+	_, ofSuites := cliflag.TLSCipherSuites(config.TLSCipherSuites)
+	_, ofEviction := eviction.ParseThresholdConfig(config.EnforceNodeAllocatable,
+		config.EvictionHard, config.EvictionSoft, config.EvictionSoftGracePeriod,
+		config.EvictionMinimumReclaim)
+	return errors.Join(ofVersion, ofSuites, ofEviction)
 }
 
 // proxyProgram leaves out Complete, which watches the file of --config; configurationsJudge reads
