@@ -32,6 +32,12 @@ func Objects(p *plan.Plan, tokens []BootstrapToken) Source {
 		// its roles.
 		names = append(names, "objects/worker-roles.yaml")
 	}
+	if p.Flannel() {
+		// No Node is Ready before its pod of Flannel runs, and each object takes a tenth of a
+		// second.
+		names = append(names, "objects/flannel.yaml")
+		patches = append(patches, flannel(p)...)
+	}
 	names = append(names, "objects/access.yaml")
 	if p.VIP.IsValid() {
 		names = append(names, "objects/kube-vip.yaml")
@@ -39,11 +45,6 @@ func Objects(p *plan.Plan, tokens []BootstrapToken) Source {
 	if p.Tokens {
 		names = append(names, "objects/tokens.yaml")
 		patches = append(patches, tokenPolicy(p))
-	}
-	if p.Flannel() {
-		// Before all that waits for a network of pods.
-		names = append(names, "objects/flannel.yaml")
-		patches = append(patches, flannel(p)...)
 	}
 	if p.Config.Spec.Network.Proxy != "none" {
 		names = append(names, "objects/kube-proxy.yaml")

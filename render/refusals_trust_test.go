@@ -199,10 +199,10 @@ var rightRefusals = []refusal{
 		want: "gives Group system:bootstrappers:kiln the ClusterRole " +
 			"system:certificates.k8s.io:certificatesigningrequests:nodeclient"},
 	{name: "object of another content", breaks: func(m *machine) {
-		m.edit(plan.KilnDir+"/objects/001-clusterrolebinding-kubeadm-cluster-admins.yaml",
+		m.edit(plan.KilnDir+"/objects/008-clusterrolebinding-kubeadm-cluster-admins.yaml",
 			"cluster-admin",
 			"view")
-	}, want: "file /etc/kiln/objects/index: line 2: the object of " +
+	}, want: "file /etc/kiln/objects/index: line 9: the object of " +
 		"/apis/rbac.authorization.k8s.io/v1/clusterrolebindings/kubeadm:cluster-admins is not " +
 		"what it should be"},
 

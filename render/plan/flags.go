@@ -117,6 +117,10 @@ func (p *Plan) ControllerManagerFlags() Commands {
 		"use-service-account-credentials":  "true",
 	})
 	c.setTLS(p)
+	// Each controller makes its account and asks for a token before it starts, some 120 requests in
+	// all. With the default (30, then 20 a second) the last of them start 5 seconds later, and no
+	// Node has a range of addresses for pods until then.
+	c.set(Kiln, flags{"kube-api-burst": "200"})
 	c.set(Origin{Field: "metadata.name"}, flags{"cluster-name": p.Name})
 	c.set(Origin{Field: "network.serviceSubnets"}, flags{
 		"service-cluster-ip-range": join(p.ServiceSubnets),
