@@ -23,6 +23,7 @@ import (
 	"k8s.io/component-base/cli/globalflag"
 	basecompatibility "k8s.io/component-base/compatibility"
 	"k8s.io/component-base/logs"
+	logsapi "k8s.io/component-base/logs/api/v1"
 	_ "k8s.io/component-base/logs/json/register" // each program logs JSON too, with flags for it
 	"k8s.io/component-base/version/verflag"
 	"k8s.io/klog/v2"
@@ -90,6 +91,12 @@ func checkTLS(suites []string, version string) error {
 	return errors.Join(errSuites, errVersion)
 }
 
+// checkLogs checks the settings of logging as a program does when it applies them, before it checks
+// its options.
+func checkLogs(config *logsapi.LoggingConfiguration) error {
+	return logsapi.Validate(config, utilfeature.DefaultFeatureGate, nil).ToAggregate()
+}
+
 func apiServerProgram() (program, error) {
 	globals, err := newGlobals()
 	if err != nil {
@@ -106,7 +113,8 @@ func apiServerProgram() (program, error) {
 			return []error{err}
 		}
 		serving := completed.SecureServing
-		errs := append(completed.Validate(), checkTLS(serving.CipherSuites, serving.MinTLSVersion))
+		errs := append(completed.Validate(), checkLogs(completed.Logs),
+			checkTLS(serving.CipherSuites, serving.MinTLSVersion))
 		for _, scheme := range servedSchemes {
 			_, err := resourceconfig.MergeAPIResourceConfigs(
 				controlplane.DefaultAPIResourceConfigSource(),
@@ -147,7 +155,7 @@ func controllerManagerProgram() (program, error) {
 	disabled := controllers.ControllersDisabledByDefault()
 	check := func() []error {
 		return []error{
-			globals.Set(), options.Validate(known, disabled, aliases),
+			globals.Set(), checkLogs(options.Logs), options.Validate(known, disabled, aliases),
 			checkTLS(options.SecureServing.CipherSuites, options.SecureServing.MinTLSVersion),
 		}
 	}
@@ -179,7 +187,7 @@ func schedulerProgram() (program, error) {
 			options.ApplyDeprecated()
 		}
 		options.ApplyLeaderElectionTo(options.ComponentConfig)
-		return append(options.Validate(),
+		return append(options.Validate(), checkLogs(options.Logs),
 			checkTLS(options.SecureServing.CipherSuites, options.SecureServing.MinTLSVersion))
 	}
 	return program{newFlags("kube-scheduler", *options.Flags), check}, nil
@@ -205,12 +213,10 @@ func kubeletProgram() (program, error) {
 // setUp returns why a kubelet ends behind the validation of its configuration, when it sets up its
 // server (app.InitializeTLS, which also reads keys) and its thresholds of eviction.
 func setUp(config *kubeletconfig.KubeletConfiguration) error {
-	_, ofVersion := cliflag.TLSVersion(config.TLSMinVersion)
-	_, ofSuites := cliflag.TLSCipherSuites(config.TLSCipherSuites)
-	_, ofEviction := eviction.ParseThresholdConfig(config.EnforceNodeAllocatable,
-		config.EvictionHard, config.EvictionSoft, config.EvictionSoftGracePeriod,
-		config.EvictionMinimumReclaim)
-	return errors.Join(ofVersion, ofSuites, ofEviction)
+	_, err := eviction.ParseThresholdConfig(config.EnforceNodeAllocatable, config.EvictionHard,
+		config.EvictionSoft, config.EvictionSoftGracePeriod, config.EvictionMinimumReclaim)
+	return errors.Join(err, checkTLS(config.TLSCipherSuites, config.TLSMinVersion),
+		checkLogs(&config.Logging))
 }
 
 // proxyProgram leaves out Complete, which watches the file of --config; configurationsJudge reads
