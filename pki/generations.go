@@ -104,7 +104,8 @@ func generationProblem(name string, generation int) string {
 	case !named && slices.Contains(machines, name):
 		return fmt.Sprintf("each machine has its own; write %s/NAME", name)
 	case !slices.Contains(cluster, name) && !(named && slices.Contains(machines, purpose)):
-		hint := fmt.Sprintf("want %s, or one of these and a machine's name: %s",
+		hint := fmt.Sprintf("remove the entry, or write %s, or one of "+
+			"these and a machine's name: %s",
 			strings.Join(cluster, ", "), strings.Join(machines, "/NAME, ")+"/NAME")
 		if near := suggest.Nearest(purpose, slices.Concat(cluster, machines)); near != "" {
 			if slices.Contains(machines, near) {

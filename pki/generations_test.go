@@ -50,7 +50,7 @@ func TestGenerationsAreStrict(t *testing.T) {
 	wrong := map[string]string{
 		"kubelet-clientt/worker-1": "no derived secret has this name; " +
 			`did you mean "kubelet-client/worker-1"?`,
-		"nonsense": "no derived secret has this name; want admin, serve, " +
+		"nonsense": "no derived secret has this name; remove the entry, or write admin, serve, " +
 			"etcd-cluster, or one of these and a machine's name: apiserver/NAME",
 		"ca":                "is stored in the bundle and not derived",
 		"encryption":        "is stored in the bundle and not derived",

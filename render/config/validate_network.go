@@ -198,10 +198,11 @@ func (v *checker) nodeMask(mask, i int, at *yamlpath.Location) (ok bool) {
 		remedy = fmt.Sprintf("write %s or a larger one",
 			netip.PrefixFrom(p.Addr(), want).Masked())
 	}
-	switch {
-	case p.Bits()+bits > high:
+	switch part := p.Bits() + bits; {
+	case part > high || v.c.Spec.Network.CNI != "none" &&
+		1<<min(p.Addr().BitLen()-part, 16) < defaultMaxPods: // see maxPods
 	case len(v.pods) == 1:
-		remedy += fmt.Sprintf(", or nodeMaskSizes: [%d] for smaller parts", high)
+		remedy += fmt.Sprintf(", or nodeMaskSizes: [%d] for smaller parts", part)
 	default:
 		remedy += ", or smaller parts with nodeMaskSizes"
 	}
