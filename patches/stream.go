@@ -176,8 +176,8 @@ var identity = []string{
 	"", "/apiVersion", "/kind", "/metadata", "/metadata/name", "/metadata/namespace",
 }
 
-// operate applies a list of operations to the objects with these numbers, which are before as text,
-// in a run of kustomize.
+// operate applies a list of operations to the objects with these numbers, in a run of kustomize.
+// before is the text of these objects.
 func (s *Stream) operate(p *Patch, matched []int, before []byte) (Effect, error) {
 	text, err := Apply(before, p)
 	if err != nil {

@@ -199,8 +199,8 @@ func (v *checker) nodeMask(mask, i int, at *yamlpath.Location) (ok bool) {
 			netip.PrefixFrom(p.Addr(), want).Masked())
 	}
 	switch part := p.Bits() + bits; {
-	case part > high || v.c.Spec.Network.CNI != "none" &&
-		1<<min(p.Addr().BitLen()-part, 16) < defaultMaxPods: // see maxPods
+	case part > high:
+	case v.c.Spec.Network.CNI != "none" && !holdsPods(p.Addr().BitLen()-part, defaultMaxPods):
 	case len(v.pods) == 1:
 		remedy += fmt.Sprintf(", or nodeMaskSizes: [%d] for smaller parts", part)
 	default:

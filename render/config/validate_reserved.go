@@ -19,7 +19,6 @@ func (v *checker) maxPods(m settings) {
 	if v.c.Spec.Network.CNI == "none" {
 		return
 	}
-	const longest = 16 // bits of a larger part are not counted
 	pods, isSet := int64(defaultMaxPods), false
 	if set, ok := m.Kubelet["maxPods"].(int64); ok && set > 0 {
 		pods, isSet = set, true
@@ -29,7 +28,7 @@ func (v *checker) maxPods(m settings) {
 			continue
 		}
 		bits := p.Addr().BitLen() - v.c.Spec.Network.NodeMaskSizes[i]
-		if bits >= longest || pods <= 1<<bits {
+		if holdsPods(bits, pods) {
 			continue
 		}
 		const remedy = "the others would wait for ever; write kubelet.maxPods: %d, " +
@@ -45,6 +44,13 @@ func (v *checker) maxPods(m settings) {
 			"addresses, and a kubelet runs up to %d pods: "+remedy,
 			v.c.Spec.Network.NodeMaskSizes[i], 1<<bits, pods, 1<<bits-4)
 	}
+}
+
+// holdsPods reports whether a part of a pod subnet has an address for each pod. bits is the number
+// of bits in which the addresses of the part differ.
+func holdsPods(bits int, pods int64) bool {
+	const most = 16 // more are enough for any number of pods
+	return bits >= most || pods <= 1<<bits
 }
 
 // reservation is the least and the most of a resource that a person means to reserve.

@@ -125,7 +125,7 @@ func render(t *testing.T, golden, text string) (documents []*document) {
 		check(t, os.CopyFS(dir, os.DirFS(filepath.Join("../../testdata/clusters", golden))))
 		config, err := os.ReadFile(dir + "/cluster.yaml")
 		check(t, err)
-		// which takes larger documents
+		// OpenStack takes larger documents, and these are plain JSON.
 		text = regexp.MustCompile(`platform: (aws|hetzner)\b`).
 			ReplaceAllString(string(config), "platform: openstack")
 		issueToday(t, dir+"/bundle/secrets.yaml")
