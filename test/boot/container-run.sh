@@ -10,7 +10,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 # shellcheck source=container.sh
 source "$here/container.sh"
 
-name=$1 dir=$vms/$1 root=$vms/$1/root index='' segment='' mtu=''
+name=$1 dir=$vms/$1 root=$vms/$1/root index='' segment='' uplink='' mtu=''
 # shellcheck source=/dev/null
 source "$dir/settings"
 
@@ -34,12 +34,23 @@ supply() {
 
 make_network() {
   ip netns delete "$name" 2>/dev/null || true
-  ip link delete "m$index" 2>/dev/null || true
   ip netns add "$name"
-  ip link add "m$index" type veth peer name eth0 \
-    address "52:54:00:00:00:$(printf %02x "$index")" netns "$name"
-  ip link set "m$index" mtu "$mtu" master "$(bridge "$segment")" up
-  ip -n "$name" link set eth0 mtu "$mtu"
+  if [[ -z $uplink ]]; then
+    plug "m$index" eth0 00 "$segment"
+    return
+  fi
+  plug "u$index" eth0 00 "$uplink" isolated on
+  plug "m$index" eth1 01 "$segment"
+}
+plug() { # plug DEVICE INTERFACE BYTE SEGMENT [OPTION...] gives the machine an interface
+  local device=$1 interface=$2 byte=$3 segment=$4
+  shift 4
+  ip link delete "$device" 2>/dev/null || true
+  ip link add "$device" type veth peer name "$interface" \
+    address "52:54:00:00:$byte:$(printf %02x "$index")" netns "$name"
+  ip link set "$device" mtu "$mtu" master "$(bridge "$segment")" up
+  (($# == 0)) || ip link set "$device" type bridge_slave "$@"
+  ip -n "$name" link set "$interface" mtu "$mtu"
 }
 
 # All machines together would weigh as one process of the computer does (1024), and starve beside a

@@ -5,7 +5,9 @@
 #
 # The machine's root is an overlay over the tree that image-fast.sh unpacked; its /var is a plain
 # folder, since the overlays of containerd cannot lie on an overlay. Its cgroups lie under
-# kiln-boot-NET in each hierarchy, and it has one interface, eth0, on the bridge.
+# kiln-boot-NET in each hierarchy, and it has one interface, eth0, on the bridge. If UPLINK names a
+# segment when it starts, eth0 is on that one, where machines reach the router but not each other,
+# and eth1 is on the bridge.
 
 # The names of the cgroup v1 hierarchies that machines use.
 hierarchies='cpu cpuacct cpuset memory devices freezer blkio pids systemd'
@@ -139,9 +141,10 @@ remote_container() { # NAME [COMMAND...]
 }
 
 api_container() { # NAME
-  local family address
+  local family address interface=eth0
+  ! ip -n "$1" link show eth1 >/dev/null 2>&1 || interface=eth1
   for family in -4 -6; do
-    address=$(ip -n "$1" "$family" -o address show dev eth0 scope global | awk '{print $4; exit}')
+    address=$(ip -n "$1" "$family" -o address show dev "$interface" scope global | awk '{print $4; exit}')
     [[ -z $address ]] || break
   done
   address=${address%/*}

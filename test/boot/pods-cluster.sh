@@ -13,6 +13,7 @@ cluster() {
   [[ $2 == 2 ]] || sed -i 's|10\.10\.1\.|10.10.0.|g; s|fd00:10:0:1::|fd00:10::|g' "$dir/cluster.yaml"
   [[ -z ${3:-} ]] || sed -i "/- name: $3/,\$d" "$dir/cluster.yaml"
   [[ -z $pool ]] || printf '  pools:\n  - name: pool\n' >>"$dir/cluster.yaml"
+  [[ -z $uplink ]] || add_uplinks
   [[ -z $proxy ]] || sed -i "s|proxy: nftables|proxy: $proxy|" "$dir/cluster.yaml"
   [[ -z $backend ]] || sed -i "s|^  network:$|&\n    flannel: {$backend}|" "$dir/cluster.yaml"
   # suit_kind writes the lists in another way than addresses reads them.
@@ -26,6 +27,25 @@ cluster() {
       "$here/../../docs/examples/addons/dns-cache/cluster.yaml" >"$dir/cache.yaml"
     lay_over "$dir/cluster.yaml" "$dir/cache.yaml"
   }
+}
+
+# add_uplinks moves what each machine has at eth0 to eth1. Its new eth0 has the default route.
+add_uplinks() {
+  awk '
+    $1 == "eth0:" {
+      n++
+      print
+      printf "          addresses: [10.20.0.%d/24, \"fd00:20::%d/64\"]\n", n + 10, n + 10
+      print "          accept-ra: false"
+      print "          routes: [{to: 0.0.0.0/0, via: 10.20.0.1}, {to: \"::/0\", via: \"fd00:20::1\"}]"
+      print "        eth1:"
+      seen = 1
+      next
+    }
+    $1 == "routes:" && seen {next}
+    $2 == "name:" {seen = 0}
+    {print}' "$dir/cluster.yaml" >"$dir/uplinks.yaml"
+  mv "$dir/uplinks.yaml" "$dir/cluster.yaml"
 }
 
 # set_up FAMILY SEGMENTS renders three machines and powers them on.
@@ -42,7 +62,7 @@ set_up() {
 power() {
   local segment=a
   [[ $segments == 1 || $1 != *-[23] ]] || segment=b
-  SEGMENT=$segment vm start "$1" "$dir/nodes/$1" "$worker_memory"
+  SEGMENT=$segment UPLINK=$uplink vm start "$1" "$dir/nodes/$1" "$worker_memory"
 }
 
 # member MACHINE makes the folder of a machine of the pool: the pool's document, and the rest of the

@@ -17,9 +17,10 @@
 #   cache      one segment, and a DNS cache on each machine
 #   flushed    nftables.service starts, and reloads: it removes all rules of nftables
 #   host-gw    one segment, without VXLAN
+#   uplink     two interfaces: the default route is at the one that machines do not share
 #   no-proxy   two segments, without kube-proxy: pods alone are asked
 #
-# The first five and host-gw end with a machine that joins later: the documents of the others are
+# The first five, host-gw and uplink end with a machine that joins later: the documents of the others are
 # the same as before, and so are their files. In pool a machine joins later, too.
 #
 # The computer is the router. A namespace beside it is somebody outside of the cluster.
@@ -46,7 +47,7 @@ source "$here/pods-cluster.sh"
 # shellcheck source=pods-ask.sh
 source "$here/pods-ask.sh"
 
-every=(direct segments small ipv6 dual pool iptables cache flushed host-gw no-proxy)
+every=(direct segments small ipv6 dual pool iptables cache flushed host-gw uplink no-proxy)
 scenarios=() arguments=("$@")
 while (($#)); do
   case $1 in
@@ -67,6 +68,7 @@ pool=''    # no workers that are known by name
 proxy=''   # another mode of kube-proxy than nftables
 caching='' # a DNS cache on each machine
 backend='' # settings of Flannel's
+uplink=''  # a segment of the machines' second interface
 flushed='' # ports of machines that pods have are gone
 
 # The router. It is not somebody who asks: the router's own cache of path MTUs changes what it sends.
@@ -80,6 +82,10 @@ ip link show "$(bridge b)" >/dev/null 2>&1 || {
   # What a cloud does: packets with a foreign sender or receiver are dropped, without a word.
   ip rule add from 10.244.0.0/16 blackhole
   ip -6 rule add from fd00:10:244::/48 blackhole
+  ip link add "$(bridge u)" type bridge
+  ip link set "$(bridge u)" up
+  ip address add 10.20.0.1/24 dev "$(bridge u)"
+  ip address add fd00:20::1/64 dev "$(bridge u)" nodad
   ip netns add outside
   ip link add outside type veth peer name eth0 netns outside
   ip link set outside master "$(bridge a)" up
@@ -172,6 +178,22 @@ scenario_host-gw() {
   has_no_vxlan cp-1
   join
   check_net
+}
+
+# Flannel takes the interface of the Node's address, and not that of the default route.
+scenario_uplink() {
+  uplink=u
+  works dual 1
+  within 1 "machines do not reach each other at eth0" eth0_leads_nowhere
+  join
+  check_net
+}
+eth0_leads_nowhere() {
+  answers 10.20.0.1 refused || return
+  answers 10.20.0.11 'No route'
+}
+answers() { # answers ADDRESS WHAT: a connection of worker-1 to a port that nobody has ends so
+  vm ssh worker-1 "exec 2>&1; ! : </dev/tcp/$1/9" | grep -F "$2"
 }
 
 # Nothing of Flannel's needs kube-proxy. CoreDNS does, so names and Services are not asked.

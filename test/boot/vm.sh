@@ -43,7 +43,7 @@ show_usage() {
   exit 2
 }
 
-# load NAME reads the machine's settings: index, memory, smp, kind, segment, mtu.
+# load NAME reads the machine's settings: index, memory, smp, kind, segment, uplink, mtu.
 load() {
   dir=$vms/$1 index='' smp='' kind=''
   [[ -f $dir/settings ]] || die "there is no machine $1"
@@ -196,8 +196,9 @@ start() { # start NAME SEED MEMORY
   cut_power "$name"
   rm -rf "$dir"
   mkdir -p "$vms"
-  printf 'index=%s\nmemory=%s\nsmp=%s\nkind=%s\nsegment=%s\nmtu=%s\n' "$(free_index)" "$memory" \
-    "${SMP:-2}" "$kind" "${SEGMENT:-a}" "${MTU:-1500}" >"$vms/settings"
+  printf 'index=%s\nmemory=%s\nsmp=%s\nkind=%s\nsegment=%s\nuplink=%s\nmtu=%s\n' \
+    "$(free_index)" "$memory" "${SMP:-2}" "$kind" "${SEGMENT:-a}" "${UPLINK:-}" "${MTU:-1500}" \
+    >"$vms/settings"
   mkdir -p "$dir/seed"
   mv "$vms/settings" "$dir/"
   cp "$seed"/* "$dir/seed/"
