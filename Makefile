@@ -45,8 +45,8 @@ GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.1.4
 JUDGES := v1.34 v1.35 v1.37
 SHFMT := mvdan.cc/sh/v3/cmd/shfmt@v3.14.1
 SCRIPTS := $(addprefix templates/boot/,announce backup boot checks etcd fetch pool \
-	report steps) render/media/installer/kiln-install \
-	render/live/apply.sh render/live/login.sh render/verify/list.sh
+	report steps) cmd/kiln/boot/media/kiln-install \
+	render/fleet/verify/apply.sh render/fleet/verify/login.sh render/fleet/verify/list.sh
 MODULES := boot certificates judges etcd ignition gitleaks page
 
 # What make ci runs as its test; .ci/run gives it the README's command.
@@ -96,14 +96,15 @@ test-all:
 golden:
 	go test ./render -update \
 		-run 'TestGolden|TestChanges|TestSecretsDoc|TestPlatforms|TestBudget|TestDelivered'
+	go test ./test/architecture -run TestDesign -update
 	go test ./render -run TestAnnounced -update
 	go test ./render -run TestRotationGoldens -update
 	go test ./render -run TestExposureDoc -update
 	go test ./render -run TestMistakes -update
-	go test ./render/preflight -run TestDoc -update
+	go test ./render/machine/preflight -run TestDoc -update
 	go test ./cmd/kiln -run 'TestPlatformsDoc|TestSizesDoc|TestCLIDoc|TestLicenses' -update
 	go test ./cmd/kiln -run 'TestReadme|TestWalk|TestExternalCA' -update
-	go test ./render/media -run TestGolden -update
+	go test ./cmd/kiln/boot/media -run TestGolden -update
 	go test ./render/config -run TestInvalid -update
 
 judges:

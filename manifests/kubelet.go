@@ -4,8 +4,8 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"kiln/render/config"
+	"kiln/render/facts/target"
 	"kiln/render/plan"
-	"kiln/render/target"
 )
 
 // Kubelet returns the kubelet configuration of m, with the fields that the user set in its layers.

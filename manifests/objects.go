@@ -4,12 +4,13 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 	"time"
 
+	"kiln/render/facts/target"
 	"kiln/render/plan"
-	"kiln/render/target"
 )
 
 // BootstrapToken is a token for the API server.
@@ -92,6 +93,17 @@ func tokenSecret(t BootstrapToken) []byte {
 		},
 	})
 }
+
+// TokenPath returns what a state shows in place of the path in the API of a bootstrap token's
+// Secret, whose name is half of the token. mark names the token.
+func TokenPath(apiPath, mark string) string {
+	return path.Dir(apiPath) + tokenName + mark + ">"
+}
+
+const tokenName = "/bootstrap-token-<id of "
+
+// IsTokenPath reports whether TokenPath made a path.
+func IsTokenPath(shown string) bool { return strings.Contains(shown, tokenName) }
 
 // tokenPolicy returns the patch with the names of the API servers, and so of the control planes. It
 // is for the policy that limits what a token can request.

@@ -12,8 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/yaml"
 
-	"kiln/render/yamlbound"
-	"kiln/render/yamlfault"
+	"kiln/render/text/yamltext"
 )
 
 // Object is one API object, ready to be applied.
@@ -84,7 +83,7 @@ func Read(stream []byte) ([]Object, error) {
 	var bodies [][]byte
 	var all []*parsed
 	var wrong []error
-	for i, doc := range yamlbound.Split(stream) {
+	for i, doc := range yamltext.Split(stream) {
 		var h header
 		text, err := yaml.YAMLToJSONStrict(doc)
 		if err != nil {
@@ -160,7 +159,7 @@ func Read(stream []byte) ([]Object, error) {
 
 // firstMistake returns the first mistake that an error of the YAML decoder names, on one line.
 func firstMistake(err error) string {
-	text := yamlfault.Message(err)
+	text := yamltext.Message(err)
 	if _, after, ok := strings.Cut(text, "unmarshal errors:\n"); ok {
 		text, _, _ = strings.Cut(strings.TrimSpace(after), "\n")
 	}

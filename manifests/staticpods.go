@@ -6,8 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"kiln/render/facts/target"
 	"kiln/render/plan"
-	"kiln/render/target"
 )
 
 // system is the namespace of all objects of the cluster itself.

@@ -22,9 +22,7 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/resid"
 	"sigs.k8s.io/yaml"
 
-	"kiln/patches/part"
-	"kiln/render/yamlbound"
-	"kiln/render/yamlfault"
+	"kiln/render/text/yamltext"
 )
 
 // Patch is one patch: a strategic merge, or a list of JSON6902 operations with a target.
@@ -41,9 +39,9 @@ type Patch struct {
 
 	// Of a strategic merge, see parse. Guarded by engine.
 	parsed  []*resource.Resource
-	longest int         // maps in its longest list
-	unclear bool        // it may say what kind of object a value is
-	fields  part.Fields // that it names; nil if it may change any
+	longest int    // maps in its longest list
+	unclear bool   // it may say what kind of object a value is
+	fields  Fields // that it names; nil if it may change any
 }
 
 // Target selects objects as kustomize does: names are anchored regular expressions, an empty field
@@ -78,16 +76,16 @@ func (o *object) id() resid.ResId {
 func New(name, text string, target *Target) (*Patch, error) {
 	p := &Patch{Name: name, Text: text, merge: text}
 	var whole any
-	if err := yamlbound.Patch.Check([]byte(text)); err != nil {
+	if err := yamltext.Patch.Check([]byte(text)); err != nil {
 		return nil, fmt.Errorf("%s:%w", name, err)
 	}
-	docs := yamlbound.Split([]byte(text))
+	docs := yamltext.Split([]byte(text))
 	for _, doc := range docs {
 		whole = nil
 		if err := yaml.UnmarshalStrict(doc, &whole); err != nil {
-			_, mistake, ok := strings.Cut(yamlfault.Message(err), "unmarshal errors:\n")
+			_, mistake, ok := strings.Cut(yamltext.Message(err), "unmarshal errors:\n")
 			if !ok {
-				return nil, fmt.Errorf("%s: not YAML: %s", name, yamlfault.Message(err))
+				return nil, fmt.Errorf("%s: not YAML: %s", name, yamltext.Message(err))
 			}
 			mistake, _, _ = strings.Cut(strings.TrimSpace(mistake), "\n")
 			return nil, fmt.Errorf("%s: %s", name, mistake)
@@ -129,7 +127,7 @@ func New(name, text string, target *Target) (*Patch, error) {
 			if target != nil {
 				var err error
 				if p.merge, err = withHead(string(doc)); err != nil {
-					return nil, fmt.Errorf("%s: not YAML: %s", name, yamlfault.Message(err))
+					return nil, fmt.Errorf("%s: not YAML: %s", name, yamltext.Message(err))
 				}
 			}
 			p.named = append(p.named, d)
@@ -161,7 +159,7 @@ func New(name, text string, target *Target) (*Patch, error) {
 
 // count returns how many objects of a stream p selects, by kustomize's own rules.
 func (p *Patch) count(stream []byte) (n int) {
-	for _, doc := range yamlbound.Split(stream) {
+	for _, doc := range yamltext.Split(stream) {
 		var o object
 		if yaml.Unmarshal(doc, &o) == nil && o.Kind != "" && p.matchesOne(o) {
 			n++

@@ -9,8 +9,7 @@ import (
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	"sigs.k8s.io/kustomize/api/types"
 
-	"kiln/render/yamlbound"
-	"kiln/render/yamlpath"
+	"kiln/render/text/yamltext"
 )
 
 // MaxObjects is how many objects all add-ons may have together. kustomize compares each object with
@@ -137,7 +136,7 @@ const long = 8 << 10
 // for each map of a list in the whole list, and a patch may be put into each object.
 func (p *Patch) checkSize(stream []byte) error {
 	if len(stream) > long {
-		if err := yamlbound.Resource.Check(stream); err != nil {
+		if err := yamltext.Resource.Check(stream); err != nil {
 			return fmt.Errorf("apply patch %s to a stream of objects: %w", p.Name, err)
 		}
 	}
@@ -169,7 +168,7 @@ func (p place) checkKeys(field string, g *types.GeneratorArgs) {
 
 // bounded reports whether a file can be read in time. If not, it notes why, and nothing of the file
 // is read any more.
-func (r *reader) bounded(name string, use yamlbound.Use) bool {
+func (r *reader) bounded(name string, use yamltext.Use) bool {
 	err := use.Check(r.files[name])
 	if err != nil {
 		r.found = append(r.found, fmt.Errorf("%s:%w", name, err))
@@ -181,7 +180,7 @@ func (r *reader) bounded(name string, use yamlbound.Use) bool {
 // boundedText reports whether a patch in a field of a kustomization can be read in time. If not, it
 // notes why.
 func (p place) boundedText(text, field string) bool {
-	e := yamlbound.Patch.Find([]byte(text))
+	e := yamltext.Patch.Find([]byte(text))
 	if e != nil {
 		p.problem(p.name, field, "line %d, column %d of it: %s", e.Line, e.Column, e.Message)
 	}
@@ -189,9 +188,9 @@ func (p place) boundedText(text, field string) bool {
 }
 
 // documents returns the documents of a file. They are read once: each field may have a problem.
-func (r *reader) documents(name string) []yamlpath.Document {
+func (r *reader) documents(name string) []yamltext.Document {
 	if r.docs[name] == nil {
-		r.docs[name] = yamlpath.Documents(r.files[name])
+		r.docs[name] = yamltext.Documents(r.files[name])
 	}
 	return r.docs[name]
 }

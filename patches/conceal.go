@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/kustomize/api/types"
 	"sigs.k8s.io/yaml"
 
-	"kiln/render/yamlbound"
+	"kiln/render/text/yamltext"
 )
 
 // kustomize quotes what it cannot use, whatever it is. Its messages are shown without the values of
@@ -89,7 +89,7 @@ func (r *reader) note(value any) {
 // noteObjects notes the values of all Secrets in the files of the add-on.
 func (r *reader) noteObjects() {
 	for _, data := range r.reached {
-		for _, doc := range yamlbound.Split(data) {
+		for _, doc := range yamltext.Split(data) {
 			var o struct {
 				Kind             string
 				Data, StringData any

@@ -9,7 +9,7 @@ import (
 	"go.yaml.in/yaml/v3"
 	sigsyaml "sigs.k8s.io/yaml"
 
-	"kiln/render/yamlbound"
+	"kiln/render/text/yamltext"
 )
 
 // Failure is why a patch cannot be applied to an object that it matches.
@@ -40,7 +40,7 @@ func (p *Patch) failure(stream []byte) *Failure {
 		}
 	}
 	copied := 0
-	for _, doc := range yamlbound.Split(stream) {
+	for _, doc := range yamltext.Split(stream) {
 		var o object
 		if sigsyaml.Unmarshal(doc, &o) != nil || o.Kind == "" || !p.matchesOne(o) {
 			continue

@@ -14,9 +14,7 @@ import (
 	"sigs.k8s.io/kustomize/api/types"
 	"sigs.k8s.io/yaml"
 
-	"kiln/render/yamlbound"
-	"kiln/render/yamlfault"
-	"kiln/render/yamlpath"
+	"kiln/render/text/yamltext"
 )
 
 // kustomize fetches what a field names, and runs git for it, whatever file system it is given. It
@@ -145,7 +143,7 @@ type reader struct {
 	reached map[string][]byte // those that kustomize may see
 	read    map[string]bool   // folders
 	found   []error
-	docs    map[string][]yamlpath.Document
+	docs    map[string][]yamltext.Document
 
 	withhold   func(value string) bool // as in Build
 	parts      map[string]parts        // of the folders that were read
@@ -168,7 +166,7 @@ type generator struct{ file, field, name string }
 // among files, would run a program, or lets a value of a Secret leave it.
 func read(root string, files map[string][]byte, withhold func(string) bool) *reader {
 	r := &reader{
-		docs:  map[string][]yamlpath.Document{},
+		docs:  map[string][]yamltext.Document{},
 		files: map[string][]byte{}, reached: map[string][]byte{}, read: map[string]bool{},
 		withhold: withhold, parts: map[string]parts{}, builds: map[string]outcome{},
 		secretSources: map[string]bool{},
@@ -214,13 +212,13 @@ func (r *reader) folder(dir string) {
 			len(names))
 		return
 	}
-	if !r.bounded(names[0], yamlbound.Patch) {
+	if !r.bounded(names[0], yamltext.Patch) {
 		return
 	}
 	// kustomize's own decoder: its keys may be written in any case.
 	var k types.Kustomization
 	if err := k.Unmarshal(r.files[names[0]]); err != nil {
-		r.problem(names[0], "", "%s", yamlfault.Message(err))
+		r.problem(names[0], "", "%s", yamltext.Message(err))
 		return
 	}
 	at := place{reader: r, name: names[0], dir: dir}
@@ -337,7 +335,7 @@ func (p place) follow(value string, kind use) string {
 			"move the file, or name a folder with a kustomization of its own"
 	case kind != folder && p.reach(name):
 		if kind != keyedFile {
-			p.bounded(name, yamlbound.Resource)
+			p.bounded(name, yamltext.Resource)
 		}
 		return ""
 	case (kind == folder || kind == either) && p.isFolder(name):

@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/kustomize/api/types"
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 
-	"kiln/render/yamlfault"
+	"kiln/render/text/yamltext"
 )
 
 // said is a message of kustomize, and what kiln says instead.
@@ -70,7 +70,7 @@ func reason(err error) string {
 		text = s.pattern.ReplaceAllString(text, s.instead)
 	}
 	text = strings.ReplaceAll(text, "namespace [noNs]", "no namespace")
-	return yamlfault.Message(errors.New(text))
+	return yamltext.Message(errors.New(text))
 }
 
 // blame returns the problem of the files that are why kustomize fails with an error: those that are
@@ -81,12 +81,12 @@ func (r *reader) blame(failure error) error {
 		if notYAML(r.files[name]) == nil {
 			continue
 		}
-		f, ok := yamlfault.Template(r.files[name])
+		f, ok := yamltext.Template(r.files[name])
 		if !ok {
-			f, ok = yamlfault.Find(r.files[name], nil)
+			f, ok = yamltext.FindFault(r.files[name], nil)
 		}
 		if !ok {
-			f = yamlfault.Fault{Line: 1, Column: 1, Message: "the file is not valid YAML"}
+			f = yamltext.Fault{Line: 1, Column: 1, Message: "the file is not valid YAML"}
 		}
 		r.found = append(r.found, fmt.Errorf("%s:%d:%d: %s", name, f.Line, f.Column, f.Message))
 	}

@@ -11,8 +11,7 @@ import (
 	"sigs.k8s.io/kustomize/api/resource"
 	"sigs.k8s.io/yaml"
 
-	"kiln/patches/part"
-	"kiln/render/yamlbound"
+	"kiln/render/text/yamltext"
 )
 
 // Stream is a stream of objects to which patches are applied one after another. It gives what a run
@@ -28,8 +27,8 @@ type Stream struct {
 type entry struct {
 	res   *resource.Resource
 	is    object
-	text  []byte     // nil if the object has changed since it was written
-	still part.Still // values that a merge leaves as they are unless it names them
+	text  []byte // nil if the object has changed since it was written
+	still Still  // values that a merge leaves as they are unless it names them
 }
 
 // Effect is what a patch does to a stream.
@@ -187,7 +186,7 @@ func (s *Stream) operate(p *Patch, matched []int, before []byte) (Effect, error)
 	if err != nil {
 		return Effect{}, fmt.Errorf("apply patch %s: %w", p.Name, err)
 	}
-	if len(after.entries) != len(yamlbound.Split(text)) {
+	if len(after.entries) != len(yamltext.Split(text)) {
 		return Effect{}, fmt.Errorf("apply patch %s: an operation makes a list of an object; "+
 			"lists cannot be applied", p.Name)
 	}
@@ -217,7 +216,7 @@ func (s *Stream) merge(p *Patch, matched []int) (Effect, error) {
 	next := slices.Clone(s.entries)
 	for _, i := range matched {
 		var after *entry
-		var verdict part.Verdict
+		var verdict Verdict
 		e := &next[i]
 		err := locked(func() (err error) {
 			after, verdict, err = p.mergeInto(e)
@@ -226,8 +225,8 @@ func (s *Stream) merge(p *Patch, matched []int) (Effect, error) {
 		if err != nil {
 			return Effect{}, fmt.Errorf("apply patch %s: %s", p.Name, reason(err))
 		}
-		is.Changed = is.Changed || verdict == part.Different
-		if verdict == part.Unclear && !is.Changed {
+		is.Changed = is.Changed || verdict == Different
+		if verdict == Unclear && !is.Changed {
 			before, unwritten := e.bytes()
 			text, err := after.bytes()
 			if err = cmp.Or(unwritten, err); err != nil {
@@ -248,7 +247,7 @@ func (p *Patch) parse() (err error) {
 	}
 	parsed, err := factory.SliceFromBytes([]byte(p.merge))
 	for i, one := range parsed {
-		is, named := extentOf(one.YNode(), nil, true), part.FieldsOf(one.YNode())
+		is, named := extentOf(one.YNode(), nil, true), FieldsOf(one.YNode())
 		p.longest = max(p.longest, is.longest)
 		if i > 0 {
 			named = named.And(p.fields)
@@ -264,11 +263,11 @@ func (p *Patch) parse() (err error) {
 	if err == nil {
 		p.parsed = parsed
 	}
-	asked := part.Fields{"name": nil, "namespace": nil} // by kustomize
+	asked := Fields{"name": nil, "namespace": nil} // by kustomize
 	if p.selector == nil {
 		asked["annotations"] = nil // it removes some
 	}
-	p.fields = p.fields.And(part.Fields{"apiVersion": nil, "kind": nil, "metadata": asked})
+	p.fields = p.fields.And(Fields{"apiVersion": nil, "kind": nil, "metadata": asked})
 	return err
 }
 
@@ -288,10 +287,10 @@ func (s *Stream) hasAll(p *Patch) error {
 
 // mergeInto returns what an object becomes by a strategic merge, without text, and whether it is
 // another. Its resource is nil if the patch deletes it. The caller holds engine.
-func (p *Patch) mergeInto(e *entry) (*entry, part.Verdict, error) {
+func (p *Patch) mergeInto(e *entry) (*entry, Verdict, error) {
 	reduced, rest := p.divide(e)
-	if excess := yamlbound.Resource.Node(reduced); excess != nil {
-		return nil, part.Same, fmt.Errorf("%s %s: %s", e.is.Kind, e.is.Metadata.Name,
+	if excess := yamltext.Resource.Node(reduced); excess != nil {
+		return nil, Same, fmt.Errorf("%s %s: %s", e.is.Kind, e.is.Metadata.Name,
 			excess.Message)
 	}
 	root := e.res.YNode()
@@ -300,15 +299,15 @@ func (p *Patch) mergeInto(e *entry) (*entry, part.Verdict, error) {
 	res := e.res.DeepCopy()
 	root.Content = all
 	if err := p.applyTo(res); err != nil {
-		return nil, part.Same, err
+		return nil, Same, err
 	}
 	if res.IsNilOrEmpty() {
-		return &entry{}, part.Different, nil
+		return &entry{}, Different, nil
 	}
 	merged := res.YNode()
-	is := part.Compare(reduced, merged)
+	is := Compare(reduced, merged)
 	if e.still == nil {
-		e.still = part.Still{}
+		e.still = Still{}
 	}
 	if p.fields != nil && schemaOf(e) != nil {
 		p.fields.Note(reduced, merged, e.still)
@@ -318,16 +317,16 @@ func (p *Patch) mergeInto(e *entry) (*entry, part.Verdict, error) {
 		return p.mergeInto(e)
 	}
 	if isLocal(res) {
-		return &entry{}, part.Different, nil
+		return &entry{}, Different, nil
 	}
 	return &entry{res: res, is: objectOf(res), still: e.still}, is, nil
 }
 
 // divide returns the part of an object that kustomize gets to merge p into, and the rest. The
 // caller holds engine.
-func (p *Patch) divide(e *entry) (reduced *yamlv3.Node, left part.Rest) {
+func (p *Patch) divide(e *entry) (reduced *yamlv3.Node, left Rest) {
 	if p.list || p.fields == nil {
-		return e.res.YNode(), part.Rest{}
+		return e.res.YNode(), Rest{}
 	}
 	return p.fields.Divide(e.res.YNode(), e.still)
 }

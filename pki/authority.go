@@ -3,11 +3,11 @@ package pki
 import (
 	"time"
 
-	"kiln/pki/authority"
+	"kiln/pki/root"
 )
 
 // Authority is the certificate of a CA. The bundle holds the key.
-type Authority = authority.Authority
+type Authority = root.Authority
 
 // damaged is what to do about a value of a stored bundle that nobody can correct by hand.
 const damaged = "restore the bundle from a copy"

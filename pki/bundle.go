@@ -21,13 +21,10 @@ import (
 
 	"sigs.k8s.io/yaml"
 
-	"kiln/pki/authority"
-	"kiln/pki/form"
-	"kiln/pki/origin"
 	"kiln/pki/private"
 	"kiln/pki/root"
 	"kiln/render/config"
-	"kiln/render/yamlbound"
+	"kiln/render/text/yamltext"
 )
 
 // The form of a stored bundle.
@@ -102,7 +99,7 @@ type Given struct {
 	Authorities       map[Signer]Pair
 	ServiceAccountKey *private.Key
 	EncryptionKey     private.Secret
-	Imported          origin.Imported
+	Imported          Imported
 }
 
 // Pair is a CA with its key, or without it if the key is elsewhere.
@@ -229,7 +226,7 @@ func Load(data []byte) (*Bundle, error) {
 	if err := Mistaken(data); err != nil {
 		return nil, err
 	}
-	if err := yamlbound.Bundle.Check(data); err != nil {
+	if err := yamltext.Bundle.Check(data); err != nil {
 		return nil, fmt.Errorf("%w: this is not a bundle, or it is cut off", err)
 	}
 	var f bundleFile
@@ -238,7 +235,7 @@ func Load(data []byte) (*Bundle, error) {
 			return nil, errCutOff
 		}
 		// The decoder's own text may quote what it could not read.
-		return nil, form.Problems(data, root.Names())
+		return nil, Problems(data, root.Names())
 	}
 	var errs []error
 	fail := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
@@ -338,7 +335,7 @@ func cutOff(data []byte) bool {
 // parsePair reads a CA that can sign leaves, with its key, unless that is elsewhere.
 func parsePair(f authorityFile, elsewhere bool) (Authority, private.Key, error) {
 	if elsewhere {
-		ca, err := authority.Parse(f.Certificate)
+		ca, err := root.ParseAuthority(f.Certificate)
 		if err == nil && f.Key != "" {
 			err = errors.New("has a key, and external says that it has none")
 		}
@@ -348,7 +345,7 @@ func parsePair(f authorityFile, elsewhere bool) (Authority, private.Key, error) 
 	if err != nil {
 		return Authority{}, private.Key{}, err
 	}
-	ca, err := authority.Parse(f.Certificate)
+	ca, err := root.ParseAuthority(f.Certificate)
 	if err == nil && !key.Fits(ca.Certificate.PublicKey) {
 		err = errors.New("the key does not belong to the certificate")
 	}

@@ -9,7 +9,7 @@ import (
 
 	"kiln/pki/root"
 	"kiln/render/config"
-	"kiln/render/suggest"
+	"kiln/render/text/wording"
 )
 
 // etcdGeneration is the name under which Generations counts how often etcd was restored.
@@ -107,7 +107,7 @@ func generationProblem(name string, generation int) string {
 		hint := fmt.Sprintf("remove the entry, or write %s, or one of "+
 			"these and a machine's name: %s",
 			strings.Join(cluster, ", "), strings.Join(machines, "/NAME, ")+"/NAME")
-		if near := suggest.Nearest(purpose, slices.Concat(cluster, machines)); near != "" {
+		if near := wording.Nearest(purpose, slices.Concat(cluster, machines)); near != "" {
 			if slices.Contains(machines, near) {
 				near += "/" + cmp.Or(machine, "NAME")
 			}

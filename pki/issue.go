@@ -12,9 +12,9 @@ import (
 	"slices"
 	"time"
 
-	"kiln/pki/authority"
 	"kiln/pki/external"
 	"kiln/pki/private"
+	"kiln/pki/root"
 )
 
 // newAuthority makes a self-signed CA that signs leaves only.
@@ -102,7 +102,7 @@ func (b *Bundle) issue(spec Spec, key private.Key) (*Certificate, error) {
 	}
 	c := &Certificate{Spec: spec, Key: key, DER: der}
 	for _, parent := range b.Sent(spec) {
-		c.chain = append(c.chain, authority.CertificatePEM(parent)...)
+		c.chain = append(c.chain, root.CertificatePEM(parent)...)
 	}
 	return c, nil
 }

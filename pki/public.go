@@ -13,12 +13,9 @@ import (
 
 	"sigs.k8s.io/yaml"
 
-	"kiln/pki/authority"
 	"kiln/pki/external"
-	"kiln/pki/form"
-	"kiln/pki/origin"
 	"kiln/pki/root"
-	"kiln/render/yamlbound"
+	"kiln/render/text/yamltext"
 )
 
 // kindPublic is the kind of a stored public half.
@@ -56,7 +53,7 @@ type Public struct {
 	Restored string
 
 	// Imported is what the cluster had before this bundle was made from its keys.
-	Imported origin.Imported
+	Imported Imported
 	// External is what CAs have signed whose keys are not in the bundle.
 	External external.Signed
 
@@ -171,7 +168,7 @@ type head struct {
 	Tokens            map[string]tokenFile `json:"tokens,omitempty"`
 	Generations       map[string]int       `json:"generations,omitempty"`
 	Restored          string               `json:"restored,omitempty"`
-	Imported          *origin.File         `json:"imported,omitempty"`
+	Imported          *File                `json:"imported,omitempty"`
 	External          *external.File       `json:"external,omitempty"`
 }
 
@@ -272,7 +269,7 @@ func LoadPublic(data []byte) (*Public, error) {
 		return nil, errors.New("holds a private key: this is not the public half of a bundle; " +
 			"kiln secrets public writes that")
 	}
-	if err := yamlbound.Bundle.Check(data); err != nil {
+	if err := yamltext.Bundle.Check(data); err != nil {
 		return nil, fmt.Errorf("%w: this is not the public half of a bundle", err)
 	}
 	var f publicFile
@@ -288,7 +285,7 @@ func LoadPublic(data []byte) (*Public, error) {
 		into       *Authority
 	}{{"ca", f.CA, &p.CA}, {"etcdCA", f.EtcdCA, &p.EtcdCA},
 		{"frontProxyCA", f.FrontProxyCA, &p.FrontProxyCA}} {
-		ca, err := authority.Parse(a.text)
+		ca, err := root.ParseAuthority(a.text)
 		if err != nil {
 			fail("%s: %w", a.name, err)
 		}
@@ -307,7 +304,7 @@ func LoadPublic(data []byte) (*Public, error) {
 // dateErrors returns an error for each date that contradicts the CAs or another date: no
 // certificate could be made with it. It returns one for a date, whatever the number of CAs.
 func (p *Public) dateErrors() (errs []error) {
-	for i, name := range form.Authorities {
+	for i, name := range Authorities {
 		for _, ca := range p.Trusted(Signer(i)) {
 			from, until := ca.Certificate.NotBefore, ca.Certificate.NotAfter
 			if p.Issued.Before(from) || p.Issued.After(until) {

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 
-	"kiln/pki/origin"
 	"kiln/pki/private"
 )
 
@@ -92,7 +91,7 @@ func (b *Bundle) namedKey(generation int, key private.Secret) NamedKey {
 	if generation == 1 && b.Imported.Provider != "" {
 		return NamedKey{b.Imported.Provider, b.Imported.Name, key}
 	}
-	return NamedKey{origin.OwnProvider, fmt.Sprintf("g%d", generation), key}
+	return NamedKey{OwnProvider, fmt.Sprintf("g%d", generation), key}
 }
 
 // ServiceAccountKeys returns the keys of service account tokens: the one that signs, and after it,

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"kiln/render/terminal"
+	"kiln/render/text/wording"
 )
 
 // usageNames are the usages of kiln's leaf certificates, as Summary writes them.
@@ -45,5 +45,5 @@ func Summary(c *x509.Certificate) string {
 	if len(names) > 0 {
 		parts = append(parts, "names "+strings.Join(names, ","))
 	}
-	return terminal.Visible(strings.Join(parts, "; "), "")
+	return wording.Visible(strings.Join(parts, "; "), "")
 }

@@ -7,9 +7,9 @@ import (
 	"strings"
 
 	"kiln/render/config"
-	"kiln/render/node"
+	"kiln/render/facts/node"
 	"kiln/render/plan"
-	"kiln/render/plural"
+	"kiln/render/text/wording"
 )
 
 // ofPatch matches the field of a patch.
@@ -43,7 +43,7 @@ func (r *Cluster) blame(m *plan.Machine, n *node.Node, err error) error {
 			p.Message = named[0]
 			if more := len(named) - 1; more > 0 {
 				p.Message += fmt.Sprintf(" (and %s of this pod)",
-					plural.Count(more, "other error"))
+					wording.Count(more, "other error"))
 			}
 			problems = append(problems, p)
 		}

@@ -8,13 +8,13 @@ import (
 	"sync"
 	"time"
 
-	"kiln/render/certs"
-	"kiln/render/change"
+	"kiln/pki/rotation"
+	"kiln/render/facts/node"
 	"kiln/render/folder"
-	"kiln/render/node"
 	"kiln/render/plan"
-	"kiln/render/review"
-	"kiln/render/rotation"
+	"kiln/render/twin/certs"
+	"kiln/render/twin/change"
+	"kiln/render/twin/review"
 )
 
 // Certs lists what has an end in the rendered cluster: on its machines, and in the operator's

@@ -26,9 +26,9 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"kiln/render"
-	"kiln/render/certs"
-	"kiln/render/node"
+	"kiln/render/facts/node"
 	"kiln/render/plan"
+	"kiln/render/twin/certs"
 )
 
 var (

@@ -18,10 +18,10 @@ import (
 	"kiln/patches"
 	"kiln/pki"
 	"kiln/render"
-	"kiln/render/change"
 	"kiln/render/config"
+	"kiln/render/fleet/rollout"
 	"kiln/render/plan"
-	"kiln/render/rollout"
+	"kiln/render/twin/change"
 )
 
 const changes = "../testdata/changes"

@@ -13,7 +13,7 @@ import (
 	"kiln/manifests"
 	"kiln/pki"
 	"kiln/render"
-	"kiln/render/node"
+	"kiln/render/facts/node"
 	"kiln/render/plan"
 )
 

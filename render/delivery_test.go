@@ -11,10 +11,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kiln/render"
-	"kiln/render/cloudinit"
-	"kiln/render/ignition"
-	"kiln/render/node"
-	"kiln/render/review"
+	"kiln/render/facts/node"
+	"kiln/render/pack/cloudinit"
+	"kiln/render/pack/ignition"
+	"kiln/render/twin/review"
 )
 
 // unpacked returns the machine of a document or body.

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"unicode/utf8"
 
-	"kiln/render/textdiff"
+	"kiln/render/text/wording"
 )
 
 // Limits of the differences that a message shows. They tell where to look; git shows the whole.
@@ -26,7 +26,7 @@ func unified(old, new []byte) []string {
 	if !utf8.Valid(old) || !utf8.Valid(new) {
 		return []string{"not text"}
 	}
-	lines := textdiff.Unified(old, new)
+	lines := wording.UnifiedDiff(old, new)
 	if more := len(lines) - maxDiffLines; more > 0 {
 		lines = append(lines[:maxDiffLines:maxDiffLines],
 			fmt.Sprintf("… and %d more lines", more))

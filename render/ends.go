@@ -6,17 +6,17 @@ import (
 
 	"kiln/pki"
 	"kiln/pki/request"
-	"kiln/render/assembly"
-	"kiln/render/expiry"
+	"kiln/render/machine/assembly"
 	"kiln/render/plan"
+	"kiln/render/twin/change"
 )
 
 // Ends returns when the documents of all machines stop being usable, in the plan's order.
-func (r *Cluster) Ends() []expiry.Document { return Ends(r.Plan, r.Public) }
+func (r *Cluster) Ends() []change.DocumentEnd { return Ends(r.Plan, r.Public) }
 
 // EndsWith is Ends with the dates of another bundle of the cluster, for a cluster that was rendered
 // with secrets that are thrown away. It returns nothing for another cluster.
-func (r *Cluster) EndsWith(p *pki.Public) []expiry.Document {
+func (r *Cluster) EndsWith(p *pki.Public) []change.DocumentEnd {
 	if p.Name != r.Plan.Name {
 		return nil
 	}
@@ -25,11 +25,11 @@ func (r *Cluster) EndsWith(p *pki.Public) []expiry.Document {
 
 // Ends returns when the documents of a plan's machines stop being usable with a bundle, in the
 // plan's order. It renders nothing.
-func Ends(p *plan.Plan, half *pki.Public) []expiry.Document {
-	out := make([]expiry.Document, len(p.Machines))
+func Ends(p *plan.Plan, half *pki.Public) []change.DocumentEnd {
+	out := make([]change.DocumentEnd, len(p.Machines))
 	for i := range out {
 		m := &p.Machines[i]
-		out[i] = expiry.Document{
+		out[i] = change.DocumentEnd{
 			Machine: m.Name, Pool: m.Pool, Token: m.Token, Config: p.Config.Flag(),
 			Until: half.ValidUntil(p, m), Start: half.Start(m.Name), CAEnd: half.AuthoritiesEnd(),
 		}
@@ -75,7 +75,7 @@ func (r *Cluster) checkEnds(now time.Time) error {
 		return err
 	}
 	var errs []error
-	for _, text := range expiry.Ended(now, r.Ends()) {
+	for _, text := range change.Ended(now, r.Ends()) {
 		errs = append(errs, errors.New(text))
 	}
 	return errors.Join(errs...)

@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kiln/render/node"
+	"kiln/render/facts/node"
 	"kiln/render/plan"
 )
 

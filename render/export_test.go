@@ -2,10 +2,10 @@ package render
 
 import (
 	"kiln/manifests"
-	"kiln/render/node"
+	"kiln/render/facts/node"
 	"kiln/render/plan"
-	"kiln/render/review"
 	"kiln/render/secret"
+	"kiln/render/twin/review"
 )
 
 // EditObjects changes the objects that the API server is to hold. It must be called before any

@@ -12,9 +12,8 @@ import (
 
 	"kiln/render"
 	"kiln/render/config"
-	"kiln/render/document"
-	"kiln/render/exposure"
-	"kiln/render/node"
+	"kiln/render/facts/node"
+	"kiln/render/pack/document"
 	"kiln/render/secret"
 )
 
@@ -79,7 +78,7 @@ func TestMaxExposure(t *testing.T) {
 	refused := 0
 	for _, name := range cases(t) {
 		r := fresh(t, name)
-		require.Empty(t, exposure.Refused(r.Cluster), name)
+		require.Empty(t, document.RefusedExposures(r.Cluster), name)
 		for _, limit := range []string{"none", "machine", "join", "cluster"} {
 			most, known := secret.ParseWorth(limit)
 			require.True(t, known)
@@ -89,8 +88,8 @@ func TestMaxExposure(t *testing.T) {
 				}
 				m := &r.Plan.Machines[i]
 				m.Settings.MaxExposure = limit
-				e := exposure.Of(r.Cluster, m)
-				exceeds := func(c *exposure.Copy) bool {
+				e := document.ExposureOf(r.Cluster, m)
+				exceeds := func(c *document.Copy) bool {
 					if c == nil || len(c.Others()) == 0 {
 						return false
 					}
@@ -99,7 +98,7 @@ func TestMaxExposure(t *testing.T) {
 					return worth > most
 				}
 				want := exceeds(&e.Document) || exceeds(e.Body)
-				got := exposure.Refused(r.Cluster)
+				got := document.RefusedExposures(r.Cluster)
 				require.Equal(t, want, len(got) == 1, "%s %s %s: %v", name, m.Name, limit, got)
 				if want {
 					refused++
@@ -167,7 +166,7 @@ func deliveryTable(t *testing.T) string {
 }
 
 // exposureOf returns the exposure of a cluster with a machine of each role on AWS.
-func exposureOf(t *testing.T, signing, mode string) []exposure.Group {
+func exposureOf(t *testing.T, signing, mode string) []document.ExposureGroup {
 	t.Helper()
 	text := `apiVersion: kiln.dev/v1alpha1
 kind: Cluster
@@ -205,7 +204,7 @@ func TestExposureDoc(t *testing.T) {
 	const path = "../docs/exposure.md"
 	page := read(t, path)
 	for _, table := range []string{
-		secret.WorthPage(), exposure.ReaderPage(), exposure.PlatformPage(), deliveryTable(t),
+		secret.WorthPage(), document.ReaderPage(), document.PlatformPage(), deliveryTable(t),
 		secret.ThiefPage(),
 	} {
 		header, _, _ := strings.Cut(table, "\n")

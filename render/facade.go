@@ -1,9 +1,9 @@
 package render
 
 import (
-	"kiln/render/change"
-	"kiln/render/document"
-	"kiln/render/review"
+	"kiln/render/pack/document"
+	"kiln/render/twin/change"
+	"kiln/render/twin/review"
 )
 
 // What follows stands here under a second name because the verbs import the driver and not the
@@ -21,6 +21,10 @@ type (
 	// UnpackedBody is the body that such a document lacks.
 	UnpackedBody = review.UnpackedBody
 )
+
+// NetbootFile is the list of the files that kiln netboot writes. The guard of twins knows its
+// folder by it.
+const NetbootFile = document.NetbootFile
 
 // IndexFile is the list of files of a review twin, and of each folder in it. kiln diff and the
 // guard of twins know a twin by it.

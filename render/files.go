@@ -11,14 +11,13 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"kiln/pki"
-	"kiln/render/assembly"
-	"kiln/render/certs"
 	"kiln/render/config"
-	"kiln/render/document"
 	"kiln/render/folder"
-	"kiln/render/live"
+	"kiln/render/machine/assembly"
+	"kiln/render/pack/document"
 	"kiln/render/plan"
-	"kiln/render/review"
+	"kiln/render/twin/certs"
+	"kiln/render/twin/review"
 )
 
 // WritePublic writes the public half of a bundle to the file path. It replaces only a file that
@@ -78,13 +77,13 @@ func WriteToken(path string, secret []byte) error {
 }
 
 // WriteProgram writes a program of kiln apply to the file path, with mode 0600. It replaces only
-// such a program that nobody else may read, and fails for any other file.
-func WriteProgram(path, program string) error {
+// such a program that nobody else may read, as ours reports, and fails for any other file.
+func WriteProgram(path, program string, ours func(old []byte) bool) error {
 	if err := checkPrivate(path, "the script holds secrets"); err != nil {
 		return err
 	}
 	return folder.Write(folder.File{
-		Path: path, Mode: 0o600, What: "a script of kiln apply", Flag: "--out", Ours: live.Is,
+		Path: path, Mode: 0o600, What: "a script of kiln apply", Flag: "--out", Ours: ours,
 	}, []byte(program))
 }
 

@@ -17,7 +17,7 @@ import (
 	"kiln/pki/private"
 	"kiln/render"
 	"kiln/render/config"
-	"kiln/render/target"
+	"kiln/render/facts/target"
 	"kiln/test/need"
 )
 

@@ -16,7 +16,7 @@ import (
 	"kiln/pki/private"
 	"kiln/render"
 	"kiln/render/config"
-	"kiln/render/node"
+	"kiln/render/facts/node"
 )
 
 // FuzzValues puts arbitrary text into every field that takes text. A configuration that Parse

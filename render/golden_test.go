@@ -17,9 +17,9 @@ import (
 	"kiln/pki"
 	"kiln/pki/private"
 	"kiln/render"
-	"kiln/render/cloudinit"
 	"kiln/render/config"
-	"kiln/render/ignition"
+	"kiln/render/pack/cloudinit"
+	"kiln/render/pack/ignition"
 )
 
 var update = flag.Bool("update", false, "rewrite the goldens")

@@ -16,8 +16,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kiln/render"
-	"kiln/render/compress"
-	"kiln/render/node"
+	"kiln/render/facts/node"
+	"kiln/render/pack/compress"
 	"kiln/render/plan"
 )
 

@@ -18,9 +18,9 @@ import (
 	"kiln/pki"
 	"kiln/pki/private"
 	"kiln/render"
-	"kiln/render/change"
 	"kiln/render/config"
-	"kiln/render/node"
+	"kiln/render/facts/node"
+	"kiln/render/twin/change"
 )
 
 // hostileAll renders all that Parse accepts, packs every document and writes every difference. It

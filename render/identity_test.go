@@ -7,12 +7,12 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"kiln/pki/rotation"
 	"kiln/render"
-	"kiln/render/node"
+	"kiln/render/facts/node"
 	"kiln/render/plan"
-	"kiln/render/review"
-	"kiln/render/rotation"
-	"kiln/render/shown"
+	"kiln/render/twin/review"
+	"kiln/render/twin/shown"
 )
 
 // identity returns what the last line of the machine's list of files says of it.

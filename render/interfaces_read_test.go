@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kiln/render/config"
-	"kiln/render/node"
+	"kiln/render/facts/node"
 	"kiln/render/plan"
 )
 

@@ -15,9 +15,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kiln/render/config"
-	"kiln/render/node"
+	"kiln/render/facts/node"
+	"kiln/render/facts/target"
 	"kiln/render/plan"
-	"kiln/render/target"
 	"kiln/test/need"
 )
 

@@ -5,8 +5,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kiln/render/layout"
-	"kiln/render/node"
+	"kiln/render/facts/node"
+	"kiln/render/machine/layout"
 )
 
 // TestLayout: every file that kiln puts on a machine of any case has a row in the table of files,
@@ -27,7 +27,8 @@ func TestLayout(t *testing.T) {
 				if f.Why == node.FromConfig {
 					continue
 				}
-				require.NotNil(t, row, "%s: %s: add a row to render/layout/files.go", name, f.Path)
+				require.NotNil(t, row, "%s: %s: add a row to render/machine/layout/files.go",
+					name, f.Path)
 				require.False(t, row.Open && f.Secret != "",
 					"%s: %s: holds a secret, and its row says that a reviewer may see it",
 					name, f.Path)

@@ -15,14 +15,14 @@ import (
 	"kiln/patches"
 	"kiln/pki"
 	"kiln/render"
-	"kiln/render/change"
 	"kiln/render/config"
-	"kiln/render/layout"
-	"kiln/render/live"
-	"kiln/render/node"
+	"kiln/render/facts/node"
+	"kiln/render/fleet/rollout"
+	"kiln/render/fleet/verify"
+	"kiln/render/machine/layout"
 	"kiln/render/plan"
-	"kiln/render/rollout"
-	"kiln/render/shown"
+	"kiln/render/twin/change"
+	"kiln/render/twin/shown"
 	"kiln/test/need"
 	"kiln/test/script"
 )
@@ -89,7 +89,7 @@ func applyProgram(t *testing.T, old, now *edited, name string) (string, error) {
 	if err := rollout.Applicable(d, p); err != nil {
 		return "", err
 	}
-	return live.Program(&live.Change{Pairs: []*change.Pair{p}, Node: now.nodes[name]})
+	return verify.Program(&verify.Change{Pairs: []*change.Pair{p}, Node: now.nodes[name]})
 }
 
 // growLive is grow, with the programs that kiln apply runs, and with two users: one with the keys

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kiln/render/config"
-	"kiln/render/document"
+	"kiln/render/pack/document"
 )
 
 // TestRenderedNames: the configuration cannot name any file that Write makes beside it.

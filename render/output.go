@@ -13,10 +13,10 @@ import (
 	"strings"
 	"syscall"
 
-	"kiln/render/compress"
 	"kiln/render/config"
-	"kiln/render/document"
 	"kiln/render/folder"
+	"kiln/render/pack/compress"
+	"kiln/render/pack/document"
 )
 
 // Rendered returns the output folder to which name belongs, its inventory, and the entries that

@@ -16,14 +16,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kiln/render"
-	"kiln/render/change"
-	"kiln/render/cloudinit"
-	"kiln/render/compress"
-	"kiln/render/ignition"
-	"kiln/render/report"
-	"kiln/render/review"
-	"kiln/render/rollout"
-	"kiln/render/suggest"
+	"kiln/render/fleet/report"
+	"kiln/render/fleet/rollout"
+	"kiln/render/pack/cloudinit"
+	"kiln/render/pack/compress"
+	"kiln/render/pack/ignition"
+	"kiln/render/text/wording"
+	"kiln/render/twin/change"
+	"kiln/render/twin/review"
 )
 
 // encodings are the encodings in which a secret is planted.
@@ -217,7 +217,7 @@ func visible(r *render.Cluster, old *change.Cluster) (map[string][]byte, error) 
 			}
 			for _, asked := range []string{f.Path + ":data.planted", f.Path + ":data.content"} {
 				e, err := r.Explain(n.Name, asked)
-				var unknown *suggest.Unknown
+				var unknown *wording.Unknown
 				switch {
 				case err == nil:
 					out["explain "+asked] = []byte(e.String())

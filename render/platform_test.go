@@ -16,11 +16,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kiln/render/cloudinit"
-	"kiln/render/document"
-	"kiln/render/ignition"
-	"kiln/render/node"
-	"kiln/render/target"
+	"kiln/render/facts/node"
+	"kiln/render/facts/target"
+	"kiln/render/pack/cloudinit"
+	"kiln/render/pack/document"
+	"kiln/render/pack/ignition"
 	"kiln/test/need"
 )
 

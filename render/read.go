@@ -10,9 +10,9 @@ import (
 	"strings"
 
 	"kiln/pki"
-	"kiln/render/addons"
 	"kiln/render/config"
 	"kiln/render/folder"
+	"kiln/render/machine/addons"
 )
 
 // maxConfig is how many bytes a configuration may have. config.Parse has its own,

@@ -4,7 +4,7 @@ import (
 	"encoding/base64"
 	"slices"
 
-	"kiln/render/node"
+	"kiln/render/facts/node"
 	"kiln/render/plan"
 )
 

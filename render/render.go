@@ -6,17 +6,18 @@ import (
 	"time"
 
 	"kiln/pki"
-	"kiln/render/addons/networks"
-	"kiln/render/assembly"
 	"kiln/render/check"
 	"kiln/render/config"
-	"kiln/render/document"
 	"kiln/render/explain"
-	"kiln/render/exposure"
-	"kiln/render/images"
-	"kiln/render/node"
+	"kiln/render/facts/node"
+	"kiln/render/machine/addons"
+	"kiln/render/machine/assembly"
+	"kiln/render/machine/images"
+	"kiln/render/pack/document"
+	"kiln/render/pack/ignition"
 	"kiln/render/plan"
-	"kiln/render/review"
+	"kiln/render/twin/review"
+	"kiln/render/twin/shown"
 )
 
 // Cluster is a cluster ready to be rendered machine by machine. Its methods may be called from
@@ -36,14 +37,17 @@ type Cluster struct {
 // maxExposure. It also fails if b belongs to another cluster, and if a CA whose key is not in b has
 // not signed every certificate.
 func New(c *config.Cluster, b *pki.Bundle) (*Cluster, error) {
-	return newCluster(assembly.New(c, b))
+	return newCluster(assembly.New(c, b, later))
 }
 
 // NewPublic is New without secrets: the cluster can be reviewed, but its documents cannot be
 // written.
 func NewPublic(c *config.Cluster, p *pki.Public) (*Cluster, error) {
-	return newCluster(assembly.NewPublic(c, p))
+	return newCluster(assembly.NewPublic(c, p, later))
 }
+
+// later is what a machine needs of the wings above it.
+var later = assembly.Later{Translate: ignition.Translate, Digest: shown.NodeDigest}
 
 // newCluster adds a checker to the result of assembly.New or assembly.NewPublic.
 func newCluster(a *assembly.Cluster, err error) (*Cluster, error) {
@@ -53,7 +57,8 @@ func newCluster(a *assembly.Cluster, err error) (*Cluster, error) {
 	if err := unsigned(a, time.Time{}); err != nil {
 		return nil, err
 	}
-	if problems := slices.Concat(images.Unpinned(a), exposure.Refused(a)); len(problems) > 0 {
+	problems := slices.Concat(images.Unpinned(a), document.RefusedExposures(a))
+	if len(problems) > 0 {
 		return nil, problems
 	}
 	r := &Cluster{Cluster: a, explainer: explain.New(a)}
@@ -82,7 +87,7 @@ func (r *Cluster) Warnings() config.Problems { return r.checker().Warnings() }
 // NetworkWarnings returns a sentence for each reason why pods may miss a network, the addresses of
 // Services or network policies, although the configuration is valid.
 func (r *Cluster) NetworkWarnings() []string {
-	return append(r.Plan.NetworkWarnings(), networks.Warnings(r.Plan, r.Objects)...)
+	return append(r.Plan.NetworkWarnings(), addons.NetworkWarnings(r.Plan, r.Objects)...)
 }
 
 // Document renders, checks and packs the i-th machine of the plan. It fails where Node and Check
@@ -105,7 +110,7 @@ func (r *Cluster) checked(i int) (*node.Node, error) {
 }
 
 // Exposures returns what documents and bodies hold that is worth stealing, and who can read them.
-func (r *Cluster) Exposures() []exposure.Group { return exposure.Groups(r.Cluster) }
+func (r *Cluster) Exposures() []document.ExposureGroup { return document.ExposureGroups(r.Cluster) }
 
 // Unmarked returns the paths of the user's files that a review twin shows and kiln unpack hides.
 func (r *Cluster) Unmarked() []string { return review.Unmarked(r.Cluster) }
@@ -115,7 +120,7 @@ func (r *Cluster) Unmarked() []string { return review.Unmarked(r.Cluster) }
 func (r *Cluster) Images() ([]images.Image, error) { return images.List(r.Cluster) }
 
 // Explain explains a file of a machine or, if target is PATH:KEY, one value in the file. For a
-// secret the explanation holds only its name and generation. It fails with a *suggest.Unknown if
+// secret the explanation holds only its name and generation. It fails with a *wording.Unknown if
 // there is no such machine, file or key, if the file has no keys, and if its values are not shown.
 func (r *Cluster) Explain(machine, target string) (*explain.Explanation, error) {
 	return r.explainer.Explain(machine, target)

@@ -13,8 +13,8 @@ import (
 	"kiln/pki"
 	"kiln/pki/private"
 	"kiln/render"
-	"kiln/render/change"
 	"kiln/render/config"
+	"kiln/render/twin/change"
 )
 
 const rotations = "../testdata/rotations"

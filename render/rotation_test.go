@@ -33,7 +33,7 @@ import (
 	"kiln/render"
 	finished "kiln/render/check/machine"
 	"kiln/render/config"
-	"kiln/render/node"
+	"kiln/render/facts/node"
 )
 
 var (
@@ -312,12 +312,12 @@ func (r *relation) err(w *walk) error {
 		return r.other()
 	}
 	if len(r.server.cert) > 0 {
-		if err := verify(r.server.cert, r.rootCA, x509.ExtKeyUsageServerAuth); err != nil {
+		if err := verifyRotated(r.server.cert, r.rootCA, x509.ExtKeyUsageServerAuth); err != nil {
 			return fmt.Errorf("the client refuses the server: %w", err)
 		}
 	}
 	if len(r.client.cert) > 0 {
-		if err := verify(r.client.cert, r.clientCA, x509.ExtKeyUsageClientAuth); err != nil {
+		if err := verifyRotated(r.client.cert, r.clientCA, x509.ExtKeyUsageClientAuth); err != nil {
 			return fmt.Errorf("the server refuses the client: %w", err)
 		}
 	}
@@ -330,7 +330,7 @@ func (r *relation) err(w *walk) error {
 // instant is when all certificates of a walk are shown. Every one of them is valid then.
 var instant = time.Date(2026, 1, 2, 0, 0, 0, 0, time.UTC)
 
-func verify(cert, ca []byte, usage x509.ExtKeyUsage) error {
+func verifyRotated(cert, ca []byte, usage x509.ExtKeyUsage) error {
 	block, _ := pem.Decode(cert)
 	roots := x509.NewCertPool()
 	if block == nil || !roots.AppendCertsFromPEM(ca) {

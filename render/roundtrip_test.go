@@ -5,8 +5,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kiln/render/review"
-	"kiln/render/shown"
+	"kiln/render/twin/review"
+	"kiln/render/twin/shown"
 )
 
 // TestTwinIsReadAsItWasWritten: the state that is read from the twin of a case is the state that

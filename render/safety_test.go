@@ -19,11 +19,11 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"kiln/pki"
-	"kiln/pki/authority"
 	"kiln/pki/private"
+	"kiln/pki/root"
 	"kiln/render"
 	"kiln/render/config"
-	"kiln/render/node"
+	"kiln/render/facts/node"
 	"kiln/render/plan"
 )
 
@@ -160,7 +160,7 @@ func forbidden(t testing.TB, name string) map[[window]byte]string {
 	for _, ca := range []pki.Authority{own.CA, own.EtcdCA, own.FrontProxyCA} {
 		public.pem(ca.Certificate.Subject.String(), ca.PEM())
 		for _, parent := range ca.Chain {
-			public.pem(parent.Subject.String(), authority.CertificatePEM(parent))
+			public.pem(parent.Subject.String(), root.CertificatePEM(parent))
 		}
 	}
 	if ext := c.Spec.ControlPlane.Etcd.External; ext != nil {

@@ -10,8 +10,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kiln/render/cloudinit"
-	"kiln/render/node"
+	"kiln/render/facts/node"
+	"kiln/render/pack/cloudinit"
 	"kiln/test/need"
 )
 

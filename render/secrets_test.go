@@ -11,7 +11,7 @@ import (
 
 	"kiln/pki"
 	"kiln/render"
-	"kiln/render/node"
+	"kiln/render/facts/node"
 	"kiln/render/plan"
 	"kiln/render/secret"
 )

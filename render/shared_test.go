@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kiln/render"
-	"kiln/render/node"
+	"kiln/render/facts/node"
 )
 
 // all makes the tests look at everything. Without it they look at one of several that are alike.

@@ -7,8 +7,8 @@ import (
 	"strconv"
 	"strings"
 
-	"kiln/render/document"
-	"kiln/render/node"
+	"kiln/render/facts/node"
+	"kiln/render/pack/document"
 	"kiln/render/plan"
 )
 

@@ -5,11 +5,11 @@ import (
 	"io/fs"
 	"slices"
 
-	"kiln/render/change"
-	"kiln/render/document"
+	"kiln/render/facts/node"
 	"kiln/render/folder"
-	"kiln/render/node"
-	"kiln/render/review"
+	"kiln/render/pack/document"
+	"kiln/render/twin/change"
+	"kiln/render/twin/review"
 )
 
 // State returns the rendered cluster in the form in which two clusters are compared. It needs no

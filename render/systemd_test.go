@@ -13,7 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kiln/render/node"
+	"kiln/render/facts/node"
 	"kiln/test/need"
 )
 

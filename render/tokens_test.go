@@ -9,9 +9,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kiln/render"
-	"kiln/render/change"
 	"kiln/render/config"
 	"kiln/render/plan"
+	"kiln/render/twin/change"
 )
 
 // TestTokensOfOneName: a node and a pool of the same name join with two tokens, which have

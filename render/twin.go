@@ -8,9 +8,9 @@ import (
 	"path/filepath"
 	"slices"
 
-	"kiln/render/change"
 	"kiln/render/folder"
-	"kiln/render/review"
+	"kiln/render/twin/change"
+	"kiln/render/twin/review"
 )
 
 // openTwin opens the twin's folder. It fails if the folder belongs to another cluster or holds

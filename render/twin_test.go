@@ -17,9 +17,9 @@ import (
 	"kiln/pki"
 	"kiln/render"
 	"kiln/render/config"
-	"kiln/render/node"
-	"kiln/render/review"
-	"kiln/render/terminal"
+	"kiln/render/facts/node"
+	"kiln/render/text/wording"
+	"kiln/render/twin/review"
 )
 
 // cluster returns a small cluster of one control plane and some workers; the lines are added to
@@ -194,7 +194,7 @@ func TestTwinEscapesSubjects(t *testing.T) {
 	require.Contains(t, string(list["shared/all/INDEX"]),
 		`subject CN=a\u000afile 0644 root:root /b\u001b[2J\u202e; issuer`)
 	for name, text := range list {
-		require.Equal(t, terminal.Visible(string(text), "\n\t"), string(text), name)
+		require.Equal(t, wording.Visible(string(text), "\n\t"), string(text), name)
 	}
 	state, err := review.Read(list)
 	require.NoError(t, err)

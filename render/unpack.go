@@ -8,11 +8,11 @@ import (
 	"os"
 	"path/filepath"
 
-	"kiln/render/compress"
-	"kiln/render/document"
+	"kiln/render/facts/target"
 	"kiln/render/folder"
-	"kiln/render/review"
-	"kiln/render/target"
+	"kiln/render/pack/compress"
+	"kiln/render/pack/document"
+	"kiln/render/twin/review"
 )
 
 // Unpack reads a boot document in any form that review.ParseDocument knows: from the file path,

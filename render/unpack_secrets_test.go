@@ -15,11 +15,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kiln/render"
-	"kiln/render/cloudinit"
-	"kiln/render/compress"
-	"kiln/render/node"
+	"kiln/render/facts/node"
+	"kiln/render/pack/cloudinit"
+	"kiln/render/pack/compress"
 	"kiln/render/plan"
-	"kiln/render/review"
+	"kiln/render/twin/review"
 )
 
 // confidential returns the windows that must not be in the output of unpack: those that must not be

@@ -18,11 +18,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kiln/render"
-	"kiln/render/cloudinit"
-	"kiln/render/compress"
-	"kiln/render/ignition"
-	"kiln/render/node"
-	"kiln/render/review"
+	"kiln/render/facts/node"
+	"kiln/render/pack/cloudinit"
+	"kiln/render/pack/compress"
+	"kiln/render/pack/ignition"
+	"kiln/render/twin/review"
 )
 
 // packed returns a shared machine's documents: in both formats, plain and compressed, by a name for

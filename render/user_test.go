@@ -6,8 +6,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kiln/render"
-	"kiln/render/cloudinit"
 	"kiln/render/config"
+	"kiln/render/pack/cloudinit"
 )
 
 // TestMountsHideNothing: cloud-init must not mount anything over a file of the document.

@@ -14,8 +14,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kiln/render/node"
-	verified "kiln/render/verify"
+	"kiln/render/facts/node"
+	verified "kiln/render/fleet/verify"
 	"kiln/test/need"
 	"kiln/test/script"
 )

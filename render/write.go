@@ -9,11 +9,11 @@ import (
 	"sync"
 	"time"
 
-	"kiln/render/document"
+	"kiln/pki/rotation"
 	"kiln/render/folder"
+	"kiln/render/pack/document"
 	"kiln/render/plan"
-	"kiln/render/review"
-	"kiln/render/rotation"
+	"kiln/render/twin/review"
 )
 
 // Names of files in the output folder.

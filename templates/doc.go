@@ -104,7 +104,7 @@
 // is tried again, and reported after step_timeout. A check is a kind with its arguments, which hold
 // no spaces: "port-free 6443" calls the function check_port_free with 6443. It returns whether the
 // check holds, and leaves its evidence in $found. The functions are in boot/checks, the list of
-// checks in render/preflight.
+// checks in render/machine/preflight.
 //
 // # /etc/kiln/files
 //

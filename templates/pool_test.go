@@ -10,7 +10,7 @@ import (
 	"sync"
 	"testing"
 
-	"kiln/render/target"
+	"kiln/render/facts/target"
 	"kiln/templates"
 	"kiln/test/need"
 )

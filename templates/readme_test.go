@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"kiln/render/preflight"
+	"kiln/render/machine/preflight"
 	"kiln/test/need"
 )
 

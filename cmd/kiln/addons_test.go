@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"sigs.k8s.io/yaml"
 
-	"kiln/render/target"
+	"kiln/render/facts/target"
 )
 
 const addonExamples = "../../docs/examples/addons"

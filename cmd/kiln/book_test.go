@@ -3,7 +3,6 @@ package main
 import (
 	"io/fs"
 	"os"
-	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -131,27 +130,6 @@ func TestPaths(t *testing.T) {
 // codeSpan matches the path of a file or folder in backquotes, from the root of the repository. A
 // path that begins with a slash is one of a machine.
 var codeSpan = regexp.MustCompile("`([A-Za-z0-9_.*-]+/[A-Za-z0-9_.*/-]*)`")
-
-// TestRooms: docs/design.md names every folder with Go code of the program.
-func TestRooms(t *testing.T) {
-	t.Parallel()
-	page := read(t, "../../docs/design.md")
-	repository := os.DirFS("../..")
-	rooms := map[string]bool{}
-	for _, root := range []string{"cmd", "manifests", "patches", "pki", "render", "templates"} {
-		visit := func(name string, _ fs.DirEntry, err error) error {
-			if path.Ext(name) == ".go" {
-				rooms[path.Dir(name)] = true
-			}
-			return err
-		}
-		require.NoError(t, fs.WalkDir(repository, root, visit))
-	}
-	require.Greater(t, len(rooms), 20)
-	for room := range rooms {
-		require.Contains(t, page, "`"+room+"`")
-	}
-}
 
 // TestGlossary: the glossary has at most thirty terms, in alphabetical order, one line each.
 func TestGlossary(t *testing.T) {

@@ -62,7 +62,7 @@ powershell. ` + "`make man`" + ` writes the man pages into ` + "`bin/man`" + `.
 	return b.String()
 }
 
-// programs documents failure.Report, which TestFailures requires.
+// programs documents term.Failure, which TestFailures requires.
 const programs = `
 ## Reports for programs
 

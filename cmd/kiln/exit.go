@@ -9,9 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"kiln/cmd/kiln/message"
-	"kiln/cmd/kiln/screen"
-	"kiln/cmd/kiln/usage"
+	"kiln/cmd/kiln/term"
 	"kiln/render"
 	"kiln/render/config"
 	"kiln/render/folder"
@@ -40,15 +38,15 @@ type stdoutError struct{ error }
 
 // finish closes the screen of standard output and returns the error of a verb. It returns a
 // stdoutError if standard output failed, unless the verb has an error of its own to report.
-func finish(err error, results *screen.Screen) error {
+func finish(err error, results *term.Screen) error {
 	_ = results.Close() // the screen keeps the error
 	failure := results.Failure()
-	var report message.ReportError
+	var report term.ReportError
 	if failure == nil || errors.As(err, &report) {
 		return err
 	}
 	// These errors say nothing without what was printed, or are the failure itself.
-	for _, known := range []error{nil, usage.ErrDifferent, usage.ErrRefused, failure} {
+	for _, known := range []error{nil, term.ErrDifferent, term.ErrRefused, failure} {
 		if errors.Is(err, known) {
 			return newStdoutError(failure)
 		}
@@ -75,8 +73,8 @@ func (e reportedError) Unwrap() error { return e.error }
 // the verb's own report says it already.
 func reportsFailure(verb *cobra.Command, args []string, err error) bool {
 	var printed reportedError
-	var late message.ReportError
-	return err != nil && !errors.Is(err, usage.ErrDifferent) && !errors.Is(err, usage.ErrRefused) &&
+	var late term.ReportError
+	return err != nil && !errors.Is(err, term.ErrDifferent) && !errors.Is(err, term.ErrRefused) &&
 		!errors.As(err, &printed) && !errors.As(err, &late) && wantsJSON(verb, args)
 }
 
@@ -104,17 +102,17 @@ func wantsJSON(verb *cobra.Command, args []string) bool {
 // has written something before.
 func exitCode(verb *cobra.Command, err error, wrote bool, messages io.Writer) int {
 	var problems config.Problems
-	var wrong usage.Error
-	var report message.ReportError
+	var wrong term.Error
+	var report term.ReportError
 	var served servedError
 	var stdout stdoutError
-	silent := wrote || !usage.Writes(verb) // does not say that nothing was written
+	silent := wrote || !term.Writes(verb) // does not say that nothing was written
 	switch {
 	case err == nil:
 		return exitDone
-	case errors.Is(err, usage.ErrDifferent):
+	case errors.Is(err, term.ErrDifferent):
 		return exitDifferent
-	case errors.Is(err, usage.ErrRefused):
+	case errors.Is(err, term.ErrRefused):
 		printLines(messages, err)
 		return exitWrong
 	case errors.As(err, &problems):
@@ -122,34 +120,34 @@ func exitCode(verb *cobra.Command, err error, wrote bool, messages io.Writer) in
 		if silent {
 			summary = "kiln: " + problems.Count()
 		}
-		message.Printf(messages, "%s\n%s\n", problems, summary)
+		term.Printf(messages, "%s\n%s\n", problems, summary)
 		return exitWrong
 	case errors.As(err, &served):
 		printLines(messages, served)
-		message.Printf(messages, "kiln: the server has ended early; its log names the documents "+
+		term.Printf(messages, "kiln: the server has ended early; its log names the documents "+
 			"that it gave, and its state may lack the last one: mend the cause, and start it "+
 			"again\n")
 		return exitWrong
 	case errors.As(err, &stdout):
-		message.Printf(messages, "kiln: standard output: %v; what is printed there is not whole: "+
+		term.Printf(messages, "kiln: standard output: %v; what is printed there is not whole: "+
 			"make room, or send it to another place\n", stdout)
 		return exitWrong
 	case errors.As(err, &wrong):
 		printLines(messages, wrong)
-		message.Printf(messages, "kiln: see: %s\n", helpLine(verb))
+		term.Printf(messages, "kiln: see: %s\n", helpLine(verb))
 		return exitUsage
 	case errors.As(err, &report):
 		printLines(messages, report)
-		message.Printf(messages,
+		term.Printf(messages,
 			"kiln: the files are written; only this report could not be printed\n")
 		return exitWrong
 	default:
 		printLines(messages, err)
 		switch {
 		case !silent:
-			message.Printf(messages, "kiln: nothing was written\n")
-		case usage.Writes(verb) && !errors.Is(err, render.ErrPartial):
-			message.Printf(messages, "kiln: a part was written before that\n")
+			term.Printf(messages, "kiln: nothing was written\n")
+		case term.Writes(verb) && !errors.Is(err, render.ErrPartial):
+			term.Printf(messages, "kiln: a part was written before that\n")
 		}
 		return exitWrong
 	}
@@ -161,11 +159,11 @@ func exitCode(verb *cobra.Command, err error, wrote bool, messages io.Writer) in
 func unsynced(list []folder.Unsynced, code int, messages io.Writer) int {
 	for _, u := range list {
 		if u.Unsupported() {
-			message.Printf(messages, "kiln: %s: written, and not known to survive a power "+
+			term.Printf(messages, "kiln: %s: written, and not known to survive a power "+
 				"failure: this file system does not sync folders (%v)\n", u.Path, u.Err)
 			continue
 		}
-		message.Printf(messages, "kiln: %s: written, but the disk did not confirm it (%v): after "+
+		term.Printf(messages, "kiln: %s: written, but the disk did not confirm it (%v): after "+
 			"a power failure the old content may be back; look at the disk\n", u.Path, u.Err)
 		code = cmp.Or(code, exitWrong)
 	}
@@ -174,7 +172,7 @@ func unsynced(list []folder.Unsynced, code int, messages io.Writer) int {
 
 // printLines prints each line of an error, which may join several.
 func printLines(w io.Writer, err error) {
-	for line := range strings.Lines(screen.OneLine(w, err.Error())) {
-		message.Printf(w, "kiln: %s\n", strings.TrimSuffix(line, "\n"))
+	for line := range strings.Lines(term.OneLine(w, err.Error())) {
+		term.Printf(w, "kiln: %s\n", strings.TrimSuffix(line, "\n"))
 	}
 }

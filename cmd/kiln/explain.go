@@ -8,26 +8,24 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"kiln/cmd/kiln/bundle"
-	"kiln/cmd/kiln/configuration"
-	"kiln/cmd/kiln/message"
-	"kiln/cmd/kiln/usage"
+	"kiln/cmd/kiln/term"
+	"kiln/cmd/kiln/vault"
 	"kiln/render"
 	"kiln/render/config"
-	"kiln/render/suggest"
+	"kiln/render/text/wording"
 )
 
 type explainFlags struct {
 	node, form string
-	config     configuration.Source
-	bundle     bundle.Source
+	config     term.Configuration
+	bundle     vault.Source
 }
 
 func explainCommand() *cobra.Command {
 	var f explainFlags
 	cmd := &cobra.Command{
 		Use:         "explain [FIELD] | PATH --node NAME [--config FILE]",
-		Annotations: usage.Reads(),
+		Annotations: term.Reads(),
 		Short: "Document a field of cluster.yaml, or say where a " +
 			"value on a machine comes from",
 		Long: `Document a field of cluster.yaml, or list the fields if none is given. With --node,
@@ -43,7 +41,7 @@ Files need the bundle or its public half. No secret is ever shown.`,
   kiln explain /var/lib/kubelet/config.yaml:maxPods --node worker-1 --config cluster.yaml
   kiln explain /etc/kubernetes/manifests/kube-apiserver.yaml:--audit-log-maxage \
     --node cp-1 --config cluster.yaml`,
-		Args: usage.TakeArgs(0, 1, "one field or path", "kiln explain network.cni"),
+		Args: term.TakeArgs(0, 1, "one field or path", "kiln explain network.cni"),
 		RunE: func(cmd *cobra.Command, list []string) error {
 			asked := ""
 			if len(list) > 0 {
@@ -53,21 +51,21 @@ Files need the bundle or its public half. No secret is ever shown.`,
 				return err
 			}
 			err := f.run(cmd, asked)
-			var unknown *suggest.Unknown
+			var unknown *wording.Unknown
 			if errors.As(err, &unknown) {
-				return usage.Error{Err: err}
+				return term.Error{Err: err}
 			}
 			return err
 		},
 	}
-	usage.ConfigFlag(cmd, &f.config)
-	usage.OutputFlag(cmd, &f.form, "explanation")
+	term.ConfigFlag(cmd, &f.config)
+	term.OutputFlag(cmd, &f.form, "explanation")
 	flags, b := cmd.Flags(), &f.bundle
 	flags.StringVar(&f.node, "node", "", "explain a value of the machine with this `NAME`, "+
 		"which is a node or a pool")
 	flags.StringVar(&b.Secrets, "secrets", "", "read the bundle from `FILE`; only its public "+
 		"half is used (default: NAME.secrets.yaml beside the configuration)")
-	usage.IdentityFlag(cmd, b)
+	vault.IdentityFlag(cmd, b)
 	flags.StringVar(&b.Public, "public", "", "read the public half of the bundle from `FILE` "+
 		"(default: NAME.public.yaml beside the configuration, if there is no bundle)")
 	return cmd
@@ -77,19 +75,19 @@ Files need the bundle or its public half. No secret is ever shown.`,
 func (f *explainFlags) check(cmd *cobra.Command, asked string) error {
 	switch {
 	case f.node == "" && f.config.Path != "":
-		return usage.Errorf("--config needs --node: whose value is asked for? " +
+		return term.Errorf("--config needs --node: whose value is asked for? " +
 			"For example --node worker-1; without both, a field of cluster.yaml is documented")
 	case f.node == "" && strings.HasPrefix(asked, "/"):
-		return usage.Errorf("%s lies on a machine; name the machine, "+
+		return term.Errorf("%s lies on a machine; name the machine, "+
 			"for example with --node worker-1 --config cluster.yaml", asked)
 	case f.node != "" && asked == "":
-		return usage.Errorf("which value of %s? Name a setting or a file, "+
+		return term.Errorf("which value of %s? Name a setting or a file, "+
 			"for example kubelet.maxPods or /etc/motd", f.node)
 	}
-	if err := usage.CheckSource(&f.bundle); err != nil || f.node == "" {
+	if err := vault.CheckSource(&f.bundle); err != nil || f.node == "" {
 		return err
 	}
-	return usage.FindConfig(cmd, &f.config)
+	return term.FindConfig(cmd, &f.config)
 }
 
 func (f *explainFlags) run(cmd *cobra.Command, asked string) error {
@@ -110,10 +108,10 @@ func (f *explainFlags) run(cmd *cobra.Command, asked string) error {
 		return err
 	}
 	if f.form == "json" {
-		return message.JSON(out, settings)
+		return term.JSON(out, settings)
 	}
 	for _, s := range settings {
-		message.Printf(out, "%s", s)
+		term.Printf(out, "%s", s)
 	}
 	return nil
 }
@@ -123,14 +121,14 @@ func (f *explainFlags) run(cmd *cobra.Command, asked string) error {
 func (f *explainFlags) field(out io.Writer, asked string) error {
 	doc, ok := config.Field(cmp.Or(asked, "spec"))
 	if !ok {
-		return usage.Error{Err: config.NoField(asked)}
+		return term.Error{Err: config.NoField(asked)}
 	}
 	if f.form == "json" {
-		return message.JSON(out, doc)
+		return term.JSON(out, doc)
 	}
-	message.Printf(out, "%s", doc)
+	term.Printf(out, "%s", doc)
 	if asked == "" {
-		message.Printf(out, "\nkiln explain FIELD documents one of them, "+
+		term.Printf(out, "\nkiln explain FIELD documents one of them, "+
 			"for example: kiln explain network.cni\n")
 	}
 	return nil
@@ -155,8 +153,8 @@ func (f *explainFlags) file(out io.Writer, asked string) error {
 		return err
 	}
 	if f.form == "json" {
-		return message.JSON(out, e)
+		return term.JSON(out, e)
 	}
-	message.Printf(out, "%s", e)
+	term.Printf(out, "%s", e)
 	return nil
 }

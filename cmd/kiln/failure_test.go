@@ -12,10 +12,10 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/stretchr/testify/require"
 
-	"kiln/cmd/kiln/failure"
+	"kiln/cmd/kiln/term"
 )
 
-// TestFailures: with -o json, a verb that fails prints a failure.Report on standard output, with
+// TestFailures: with -o json, a verb that fails prints a term.Failure on standard output, with
 // the exit code that it ends with. Every verb that reports has -o json.
 func TestFailures(t *testing.T) {
 	t.Parallel()
@@ -94,7 +94,7 @@ func requireFailure(t *testing.T, code int, args ...string) {
 	require.Equal(t, code, run(args, nil, &out, &messages, false), "%q: %s", args, &messages)
 	var report struct {
 		Valid *bool `json:"valid"` // kiln validate says this too
-		failure.Report
+		term.Failure
 	}
 	decoder := json.NewDecoder(&out)
 	decoder.DisallowUnknownFields()

@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"kiln/cmd/kiln/usage"
+	"kiln/cmd/kiln/term"
 )
 
 // helpCommand takes the place of cobra's, which prints the main help for an unknown verb, and
@@ -14,7 +14,7 @@ import (
 func helpCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:         "help [VERB]",
-		Annotations: usage.Reads(),
+		Annotations: term.Reads(),
 		Short:       "Explain kiln, or one verb",
 		Example:     "  kiln help render",
 		ValidArgsFunction: func(
@@ -31,8 +31,8 @@ func helpCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, list []string) error {
 			verb, unknown := findVerb(cmd.Root(), list)
 			if unknown != "" {
-				return usage.Errorf("there is no help about %q%s",
-					strings.Join(list, " "), usage.SuggestVerb(verb, unknown))
+				return term.Errorf("there is no help about %q%s",
+					strings.Join(list, " "), term.SuggestVerb(verb, unknown))
 			}
 			verb.InitDefaultHelpFlag() // the help lists it
 			return verb.Help()

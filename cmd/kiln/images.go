@@ -5,18 +5,15 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"kiln/cmd/kiln/configuration"
-	"kiln/cmd/kiln/message"
-	"kiln/cmd/kiln/trial"
-	"kiln/cmd/kiln/usage"
+	"kiln/cmd/kiln/term"
 )
 
 func imagesCommand() *cobra.Command {
-	var source configuration.Source
+	var source term.Configuration
 	var form string
 	cmd := &cobra.Command{
 		Use:         "images [FILE]",
-		Annotations: usage.Reads(),
+		Annotations: term.Reads(),
 		Short:       "List the container images that the cluster's machines pull",
 		Long: `List the container images that the cluster's machines pull: those of Kubernetes and
 of kiln's own pods, those of all containers in add-ons, and those that the entries
@@ -26,7 +23,7 @@ container that has it; where one container has several images, because patches d
 between machines, the later ones are numbered: "static pod kube-scheduler: guard (2)".`,
 		Example: "  kiln images cluster.yaml",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			r, err := trial.Cluster(&source)
+			r, err := trialCluster(&source)
 			if err != nil {
 				return err
 			}
@@ -40,16 +37,16 @@ between machines, the later ones are numbered: "static pod kube-scheduler: guard
 				references = append(references, image.Reference)
 			}
 			if form == "json" {
-				return message.JSON(cmd.OutOrStdout(), users)
+				return term.JSON(cmd.OutOrStdout(), users)
 			}
 			slices.Sort(references)
 			for _, reference := range references {
-				message.Printf(cmd.OutOrStdout(), "%s\n", reference)
+				term.Printf(cmd.OutOrStdout(), "%s\n", reference)
 			}
 			return nil
 		},
 	}
-	usage.TakeConfig(cmd, &source)
-	usage.OutputFlag(cmd, &form, "list")
+	term.TakeConfig(cmd, &source)
+	term.OutputFlag(cmd, &form, "list")
 	return cmd
 }

@@ -8,17 +8,16 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"kiln/cmd/kiln/configuration"
-	"kiln/cmd/kiln/usage"
+	"kiln/cmd/kiln/term"
 	"kiln/render/config"
-	"kiln/render/target"
+	"kiln/render/facts/target"
 )
 
 func initCommand() *cobra.Command {
 	var o config.InitOptions
 	cmd := &cobra.Command{
 		Use:         "init [--name NAME]",
-		Annotations: usage.Reads(),
+		Annotations: term.Reads(),
 		Short:       "Print a first cluster.yaml with comments",
 		Long: `Print a first cluster.yaml with comments. It is valid as it is, and kiln render takes
 it at once. Put in the addresses of your machines before you boot them.
@@ -33,11 +32,11 @@ machines that boot from the network.`,
 		Example: `  kiln init --name prod > cluster.yaml
   kiln init --os flatcar --platform metal --control-planes 3 --workers 5 > cluster.yaml
   kiln init --os ubuntu --platform aws --control-planes 3 --workers 3 > cluster.yaml`,
-		Args: usage.NoArgs,
+		Args: term.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			content, err := firstConfig(o)
 			if err != nil {
-				return usage.Error{Err: err}
+				return term.Error{Err: err}
 			}
 			_, err = cmd.OutOrStdout().Write(content)
 			return err
@@ -77,7 +76,7 @@ func firstConfig(o config.InitOptions) ([]byte, error) {
 		return nil, fmt.Errorf("--workers %d: want 0 to %d", n, maxWorkers)
 	}
 	content := config.Init(o)
-	_, err := config.Parse(configuration.Default, content, nil)
+	_, err := config.Parse(term.Default, content, nil)
 	var problems config.Problems
 	if !errors.As(err, &problems) {
 		return content, err

@@ -5,12 +5,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"kiln/cmd/kiln/bootmedia"
-	"kiln/cmd/kiln/git"
-	"kiln/cmd/kiln/message"
-	"kiln/cmd/kiln/paths"
-	"kiln/cmd/kiln/twin"
-	"kiln/cmd/kiln/usage"
+	"kiln/cmd/kiln/boot/bootmedia"
+	"kiln/cmd/kiln/term"
+	"kiln/cmd/kiln/vault"
 	"kiln/render"
 )
 
@@ -30,14 +27,14 @@ the delivery modes split and pointer the bodies hold these.`,
 		Example: `  kiln iso nodes/worker-1
   kiln iso nodes/cp-1 --out /var/lib/libvirt/images/cp-1-seed.iso
   kiln iso nodes --out ./images`,
-		Args: usage.TakeArgs(1, 0, "the folder of a machine or of all machines", "kiln iso nodes"),
+		Args: term.TakeArgs(1, 0, "the folder of a machine or of all machines", "kiln iso nodes"),
 		RunE: func(cmd *cobra.Command, list []string) error {
 			return f.run(cmd, list)
 		},
 	}
 	cmd.Flags().StringVar(&f.out, "out", "", "write the image to `FILE`; for several images, or "+
 		"if FILE is a folder, write them into it (default: DIR/NODE.iso)")
-	usage.OutputFlag(cmd, &f.form, "report")
+	term.OutputFlag(cmd, &f.form, "report")
 	return cmd
 }
 
@@ -47,7 +44,7 @@ func (f *isoFlags) run(cmd *cobra.Command, names []string) error {
 		return err
 	}
 	if f.out != "" {
-		if err := twin.CheckOutside("out", f.out); err != nil {
+		if err := vault.CheckOutside("out", f.out); err != nil {
 			return err
 		}
 	}
@@ -56,14 +53,14 @@ func (f *isoFlags) run(cmd *cobra.Command, names []string) error {
 	if err != nil {
 		return err
 	}
-	message.Notes(cmd.ErrOrStderr(), git.KeepOut(".", images.Secrets(written)...))
+	term.Notes(cmd.ErrOrStderr(), vault.KeepOutOfGit(".", images.Secrets(written)...))
 	if f.form == "json" {
-		err = message.JSON(cmd.OutOrStdout(), written)
+		err = term.JSON(cmd.OutOrStdout(), written)
 	} else {
 		err = bootmedia.ReportISOs(cmd.OutOrStdout(), written, entries)
 	}
 	if err != nil {
-		return message.ReportError{Err: err}
+		return term.ReportError{Err: err}
 	}
 	return nil
 }
@@ -82,8 +79,8 @@ func selectMachines(names []string) (dir string, entries []render.Entry, err err
 		}
 		if dir == "" {
 			dir = at
-		} else if paths.Absolute(dir) != paths.Absolute(at) {
-			return "", nil, usage.Errorf("%s and %s: machines of two renderings; "+
+		} else if term.AbsolutePath(dir) != term.AbsolutePath(at) {
+			return "", nil, term.Errorf("%s and %s: machines of two renderings; "+
 				"call kiln once for each", dir, at)
 		}
 		for i := range found {

@@ -15,8 +15,7 @@ import (
 	"filippo.io/age"
 	"github.com/stretchr/testify/require"
 
-	"kiln/cmd/kiln/atrest"
-	"kiln/cmd/kiln/bundle"
+	"kiln/cmd/kiln/vault"
 	"kiln/test/need"
 )
 
@@ -246,9 +245,9 @@ func public(name string) bool {
 func whole(t *testing.T, dir string) {
 	t.Helper()
 	for _, name := range []string{"demo.secrets.yaml", "demo.secrets.yaml.age"} {
-		source := bundle.Source{
+		source := vault.Source{
 			Secrets: filepath.Join(dir, name),
-			Keys:    &atrest.Keys{Path: filepath.Join(dir, "key")},
+			Keys:    &vault.Keys{Path: filepath.Join(dir, "key")},
 		}
 		if _, err := os.Lstat(source.Secrets); err == nil {
 			_, err := source.Read()

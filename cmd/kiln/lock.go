@@ -8,18 +8,15 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"kiln/cmd/kiln/configuration"
 	"kiln/cmd/kiln/lock"
-	"kiln/cmd/kiln/message"
-	"kiln/cmd/kiln/trial"
-	"kiln/cmd/kiln/usage"
+	"kiln/cmd/kiln/term"
 	"kiln/render"
 	"kiln/render/config"
 )
 
 // lockFlags are the flags of kiln lock.
 type lockFlags struct {
-	source     configuration.Source
+	source     term.Configuration
 	mirror     string
 	trust      bool
 	form       string
@@ -56,7 +53,7 @@ This is the one verb that asks registries and mirrors. It uses the proxy of the 
   kiln lock cluster.yaml --save ./mirror`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
 	}
-	usage.TakeConfig(cmd, &f.source)
+	term.TakeConfig(cmd, &f.source)
 	cmd.Flags().BoolVar(&f.check, "check", false, "write nothing; ask for everything in the lock "+
 		"again, and exit with 3 if an entry is missing or needless, or what it names has changed")
 	cmd.Flags().StringVar(&f.mirror, "mirror", "",
@@ -70,26 +67,26 @@ This is the one verb that asks registries and mirrors. It uses the proxy of the 
 	cmd.Flags().StringArrayVar(&f.registries, "registry", nil, "ask this `HOST=URL` about the "+
 		"images of a registry, and trust what it says: docker.io=https://mirror.example.com "+
 		"(may be repeated)")
-	usage.OutputFlag(cmd, &f.form, "entries of the lock or, with --check, the differences")
+	term.OutputFlag(cmd, &f.form, "entries of the lock or, with --check, the differences")
 	return cmd
 }
 
 func (f *lockFlags) run(cmd *cobra.Command) error {
-	if f.source.Path == configuration.Stdin {
-		return usage.Errorf("kiln lock writes beside the configuration; name its file")
+	if f.source.Path == term.Stdin {
+		return term.Errorf("kiln lock writes beside the configuration; name its file")
 	}
 	if problem := config.MirrorProblem(f.mirror); f.mirror != "" && problem != "" {
-		return usage.Errorf("--mirror: %s", problem)
+		return term.Errorf("--mirror: %s", problem)
 	}
 	if f.trust && !strings.HasPrefix(f.mirror, "https://") {
-		return usage.Errorf("--trust-mirror needs a --mirror that begins with https://")
+		return term.Errorf("--trust-mirror needs a --mirror that begins with https://")
 	}
 	if f.check && f.save != "" {
-		return usage.Errorf("--check writes nothing, and --save does; give one of them")
+		return term.Errorf("--check writes nothing, and --save does; give one of them")
 	}
 	instead, err := lock.ParseRegistries(f.registries)
 	if err != nil {
-		return usage.Errorf("--registry: %s", err)
+		return term.Errorf("--registry: %s", err)
 	}
 	c, locked, err := render.ConfigUnlocked(f.source.Path)
 	if err != nil {
@@ -100,7 +97,7 @@ func (f *lockFlags) run(cmd *cobra.Command) error {
 	}
 	needs := lock.Needs{Artifacts: c.AllArtifacts(), Pin: f.images || locked.Images != nil}
 	if needs.Pin {
-		if needs.Images, err = trial.Images(c); err != nil {
+		if needs.Images, err = trialImages(c); err != nil {
 			return err
 		}
 		err = lock.CheckRegistries(instead, needs.Images)
@@ -108,7 +105,7 @@ func (f *lockFlags) run(cmd *cobra.Command) error {
 		err = errors.New("the lock has no images; add --images")
 	}
 	if err != nil {
-		return usage.Errorf("--registry: %s", err)
+		return term.Errorf("--registry: %s", err)
 	}
 	ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
@@ -123,7 +120,7 @@ func (f *lockFlags) run(cmd *cobra.Command) error {
 		}
 		err = lock.PrintCheck(cmd.OutOrStdout(), f.form, path, locked, differences)
 		if err == nil && len(differences) > 0 {
-			err = usage.ErrDifferent
+			err = term.ErrDifferent
 		}
 		return err
 	}
@@ -131,14 +128,14 @@ func (f *lockFlags) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	message.Notes(cmd.ErrOrStderr(), notes)
+	term.Notes(cmd.ErrOrStderr(), notes)
 	if needs.Any() { // with an empty lock machines may fetch nothing, without one the table's
 		if err := render.WriteLock(path, made); err != nil {
 			return err
 		}
 	}
 	if f.form == "json" {
-		return message.JSON(cmd.OutOrStdout(), lock.Entries(made))
+		return term.JSON(cmd.OutOrStdout(), lock.Entries(made))
 	}
 	lock.Print(cmd.OutOrStdout(), path, made)
 	return nil

@@ -11,22 +11,16 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"kiln/cmd/kiln/apply"
 	"kiln/cmd/kiln/compare"
-	"kiln/cmd/kiln/failure"
-	"kiln/cmd/kiln/isolate"
-	"kiln/cmd/kiln/message"
-	"kiln/cmd/kiln/screen"
 	"kiln/cmd/kiln/status"
+	"kiln/cmd/kiln/term"
 	"kiln/cmd/kiln/upkeep"
-	"kiln/cmd/kiln/usage"
-	"kiln/cmd/kiln/verify"
 	"kiln/render/folder"
 )
 
 func main() {
-	messages := os.Stderr // Process takes os.Stderr away
-	isolate.Process()
+	messages := os.Stderr // IsolateProcess takes os.Stderr away
+	term.IsolateProcess()
 	colour := os.Getenv("NO_COLOR") == "" // no-color.org
 	os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, messages, colour))
 }
@@ -34,10 +28,10 @@ func main() {
 // run runs the verb that args name and returns the exit code. Reports have colours if colour is set
 // and out is a terminal.
 func run(args []string, in io.Reader, out, messages io.Writer, colour bool) int {
-	results, notes := screen.New(out, colour), screen.New(messages, colour)
+	results, notes := term.NewScreen(out, colour), term.NewScreen(messages, colour)
 	defer func() { _ = notes.Close() }()
 	here, _ := os.Getwd() // without it, no message names it
-	for _, s := range []*screen.Screen{results, notes} {
+	for _, s := range []*term.Screen{results, notes} {
 		s.Names(append(args, here))
 	}
 	start := folder.Now()
@@ -47,7 +41,7 @@ func run(args []string, in io.Reader, out, messages io.Writer, colour bool) int 
 	cmd.SetOut(results)
 	cmd.SetErr(notes)
 	verb, err := cmd.ExecuteC()
-	err = failure.Files(err, usage.NamedPaths(verb))
+	err = term.ExplainFiles(err, term.NamedPaths(verb))
 	asJSON := reportsFailure(verb, args, err) && results.Failure() == nil
 	if !asJSON {
 		err = finish(err, results)
@@ -55,7 +49,7 @@ func run(args []string, in io.Reader, out, messages io.Writer, colour bool) int 
 	code := exitCode(verb, err, start.Changed(), notes)
 	code = unsynced(start.Unsynced(), code, notes)
 	if asJSON {
-		_ = message.JSON(results, failure.New(code, err)) // the exit code says it in any case
+		_ = term.JSON(results, term.NewFailure(code, err)) // the exit code says it in any case
 		_ = results.Close()
 	}
 	return code
@@ -87,14 +81,14 @@ func root() *cobra.Command {
 			if len(args) == 0 {
 				return cmd.Help()
 			}
-			return usage.UnknownVerb(cmd, args[0])
+			return term.UnknownVerb(cmd, args[0])
 		},
 	}
 	cmd.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
-		return cmp.Or(usage.CheckEmpty(cmd), usage.CheckChoices(cmd))
+		return cmp.Or(term.CheckEmpty(cmd), term.CheckChoices(cmd))
 	}
 	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return usage.Error{Err: usage.SuggestFlag(cmd, err)}
+		return term.Error{Err: term.SuggestFlag(cmd, err)}
 	})
 	cmd.SetUsageTemplate(strings.NewReplacer(
 		".FlagUsages ", fmt.Sprintf(".FlagUsagesWrapped %d ", helpWidth),
@@ -123,7 +117,7 @@ func root() *cobra.Command {
 			unpackCommand(), isoCommand(), netbootCommand(), serveCommand(),
 		}},
 		{"Use the cluster:", []*cobra.Command{
-			status.Command(), verify.Command(), apply.Command(), upkeep.KubeconfigCommand(),
+			status.Command(), verifyCommand(), applyCommand(), upkeep.KubeconfigCommand(),
 		}},
 		{others, []*cobra.Command{imagesCommand(), platformsCommand(), versionCommand()}},
 	} {
@@ -133,7 +127,7 @@ func root() *cobra.Command {
 		}
 		cmd.AddCommand(part.verbs...)
 	}
-	usage.RefuseControl(cmd)
+	term.RefuseControl(cmd)
 	cmd.SetHelpCommandGroupID(others)
 	cmd.SetCompletionCommandGroupID(others)
 	return cmd

@@ -6,11 +6,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"kiln/cmd/kiln/bootmedia"
-	"kiln/cmd/kiln/git"
-	"kiln/cmd/kiln/message"
-	"kiln/cmd/kiln/twin"
-	"kiln/cmd/kiln/usage"
+	"kiln/cmd/kiln/boot/bootmedia"
+	"kiln/cmd/kiln/term"
+	"kiln/cmd/kiln/vault"
 	"kiln/render"
 )
 
@@ -40,7 +38,7 @@ address may hold variables of iPXE.`,
     --initrd 'flatcar=http://images.example.com/${buildarch}/initrd'
   kiln netboot nodes --url http://10.0.0.5:8080 --out ./netboot \
     --install-dev /dev/sda --append fedora-coreos=console=ttyS0`,
-		Args: usage.TakeArgs(1, 1, "the folder that kiln render wrote",
+		Args: term.TakeArgs(1, 1, "the folder that kiln render wrote",
 			"kiln netboot nodes --url http://10.0.0.5:8080 --out ./netboot"),
 		RunE: func(cmd *cobra.Command, list []string) error {
 			if err := f.check(); err != nil {
@@ -74,33 +72,33 @@ func (f *netbootFlags) add(cmd *cobra.Command) {
 		"`URL`, with its signature beside it (default: images/flatcar/ and the vendor's name)")
 	flags.StringVar(&f.Matchbox, "matchbox", "", "let the Matchbox at `URL` serve Ignition's "+
 		"configurations (default: the URL of --url does)")
-	usage.OutputFlag(cmd, &f.form, "report")
+	term.OutputFlag(cmd, &f.form, "report")
 }
 
 // check returns an error if flags are missing or wrong by themselves, and completes them.
 func (f *netbootFlags) check() error {
 	if f.URL == "" || f.Out == "" {
-		return usage.Error{Err: errors.Join(
-			usage.CheckGiven("url", f.URL, "http://10.0.0.5:8080"),
-			usage.CheckGiven("out", f.Out, "./netboot"),
+		return term.Error{Err: errors.Join(
+			term.CheckGiven("url", f.URL, "http://10.0.0.5:8080"),
+			term.CheckGiven("out", f.Out, "./netboot"),
 		)}
 	}
 	if err := f.CheckAddresses(); err != nil {
-		return usage.Error{Err: err}
+		return term.Error{Err: err}
 	}
 	f.Initrd = f.ignition == "initrd"
 	switch {
 	case f.ignition != "url" && !f.Initrd:
-		return usage.Errorf("--ignition %s: want url or initrd", f.ignition)
+		return term.Errorf("--ignition %s: want url or initrd", f.ignition)
 	case f.Initrd && f.Matchbox != "":
-		return usage.Errorf("--matchbox is for configurations over HTTP, and " +
+		return term.Errorf("--matchbox is for configurations over HTTP, and " +
 			"--ignition initrd for those that come with the kernel; leave one out")
 	}
 	return nil
 }
 
 func (f *netbootFlags) run(cmd *cobra.Command, name string) error {
-	if err := twin.CheckOutside("out", f.Out); err != nil {
+	if err := vault.CheckOutside("out", f.Out); err != nil {
 		return err
 	}
 	dir, inv, entries, err := render.Rendered(name)
@@ -112,17 +110,17 @@ func (f *netbootFlags) run(cmd *cobra.Command, name string) error {
 			"because the scripts belong together", name, dir)
 	}
 	if err := f.Prepare(inv); err != nil {
-		return usage.Error{Err: err}
+		return term.Error{Err: err}
 	}
 	result, changes, err := f.Write(dir, inv)
 	if err != nil {
 		return err
 	}
 	messages := cmd.ErrOrStderr()
-	message.Notes(messages, git.KeepOut(".", git.Secret{Name: f.Out, Folder: true}))
-	message.Notes(messages, f.Exposure(entries))
+	term.Notes(messages, vault.KeepOutOfGit(".", vault.SecretFile{Name: f.Out, Folder: true}))
+	term.Notes(messages, f.Exposure(entries))
 	for _, s := range result.Skipped {
-		message.Printf(messages, "kiln: no script: %s\n", s)
+		term.Printf(messages, "kiln: no script: %s\n", s)
 	}
 	if f.form == "json" {
 		err = f.ReportJSON(cmd.OutOrStdout(), result, changes)
@@ -130,7 +128,7 @@ func (f *netbootFlags) run(cmd *cobra.Command, name string) error {
 		f.Report(cmd.OutOrStdout(), name, entries, result, changes)
 	}
 	if err != nil {
-		return message.ReportError{Err: err}
+		return term.ReportError{Err: err}
 	}
 	return nil
 }

@@ -8,33 +8,32 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"kiln/cmd/kiln/message"
-	"kiln/cmd/kiln/usage"
-	"kiln/render/suggest"
-	"kiln/render/target"
+	"kiln/cmd/kiln/term"
+	"kiln/render/facts/target"
+	"kiln/render/text/wording"
 )
 
 func platformsCommand() *cobra.Command {
 	var form string
 	cmd := &cobra.Command{
 		Use:         "platforms [PLATFORM]",
-		Annotations: usage.Reads(),
+		Annotations: term.Reads(),
 		Short:       "List the platforms: how large a document may be there, and who can read it",
 		Example:     "  kiln platforms\n  kiln platforms aws",
-		Args:        usage.TakeArgs(0, 1, "one platform", "kiln platforms aws"),
+		Args:        term.TakeArgs(0, 1, "one platform", "kiln platforms aws"),
 		RunE: func(cmd *cobra.Command, list []string) error {
 			platforms, err := named(list)
 			if err != nil {
 				return err
 			}
 			if form == "json" {
-				return message.JSON(cmd.OutOrStdout(), platforms)
+				return term.JSON(cmd.OutOrStdout(), platforms)
 			}
 			printPlatforms(cmd.OutOrStdout(), platforms)
 			return nil
 		},
 	}
-	usage.OutputFlag(cmd, &form, "list")
+	term.OutputFlag(cmd, &form, "list")
 	return cmd
 }
 
@@ -50,26 +49,26 @@ func named(names []string) ([]target.Platform, error) {
 		}
 		all = append(all, p.Name)
 	}
-	return nil, usage.Errorf("%s: kiln knows no platform with this name; kiln platforms lists "+
-		"all%s", names[0], suggest.Hint(names[0], all))
+	return nil, term.Errorf("%s: kiln knows no platform with this name; kiln platforms lists "+
+		"all%s", names[0], wording.Hint(names[0], all))
 }
 
 // printPlatforms prints the table of platforms, and below it the kinds of readers.
 func printPlatforms(out io.Writer, platforms []target.Platform) {
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	message.Printf(table, "PLATFORM\tBYTES\tCOUNTED\tFORM OF LARGE CLOUD-INIT DOCUMENTS\t"+
+	term.Printf(table, "PLATFORM\tBYTES\tCOUNTED\tFORM OF LARGE CLOUD-INIT DOCUMENTS\t"+
 		"READERS\n")
 	for _, p := range platforms {
-		message.Printf(table, "%s\t%s\t%s\t%s\t%s\n", p.Name, limit(&p), p.Counted,
+		term.Printf(table, "%s\t%s\t%s\t%s\t%s\n", p.Name, limit(&p), p.Counted,
 			largeForm(&p), strings.Join(readerKinds(&p), ", "))
 	}
-	message.Printf(table, "\nREADER\tCOUNTS FOR maxExposure\tIS\n")
+	term.Printf(table, "\nREADER\tCOUNTS FOR maxExposure\tIS\n")
 	for _, k := range target.ReaderKinds {
-		message.Printf(table, "%s\t%s\t%s\n", k.Name, yesNo(k.Counts),
+		term.Printf(table, "%s\t%s\t%s\n", k.Name, yesNo(k.Counts),
 			strings.ReplaceAll(k.Who, "`", ""))
 	}
 	_ = table.Flush() // the screen keeps the error
-	message.Printf(out, "\nWhere security.metadataService is deny, as it is by default with the "+
+	term.Printf(out, "\nWhere security.metadataService is deny, as it is by default with the "+
 		"profile cis,\npods are no readers of a metadata service: docs/exposure.md\n")
 }
 

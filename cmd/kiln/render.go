@@ -12,24 +12,18 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"kiln/cmd/kiln/bootmedia"
-	"kiln/cmd/kiln/bundle"
-	"kiln/cmd/kiln/configuration"
-	"kiln/cmd/kiln/git"
-	"kiln/cmd/kiln/message"
-	"kiln/cmd/kiln/paths"
-	"kiln/cmd/kiln/screen"
+	"kiln/cmd/kiln/boot/bootmedia"
 	"kiln/cmd/kiln/summary"
-	"kiln/cmd/kiln/twin"
-	"kiln/cmd/kiln/usage"
+	"kiln/cmd/kiln/term"
+	"kiln/cmd/kiln/vault"
 	"kiln/render"
 	"kiln/render/config"
-	"kiln/render/expiry"
+	"kiln/render/twin/change"
 )
 
 type renderFlags struct {
-	bundle.Run
-	source configuration.Source
+	vault.Run
+	source term.Configuration
 	form   string
 	dry    bool      // --check
 	now    time.Time // of the run
@@ -40,7 +34,7 @@ func renderCommand() *cobra.Command {
 	var f renderFlags
 	cmd := &cobra.Command{
 		Use:        "render [FILE] [--out DIR] [--review DIR]",
-		SuggestFor: usage.Changers,
+		SuggestFor: term.Changers,
 		Short:      "Render every machine into its boot document, and into a twin for review",
 		Long: `Render every machine of a cluster: into its boot document (--out), into a review
 twin that is safe for git (--review), or into both. The first render with --out
@@ -59,7 +53,7 @@ secret: the public half of the bundle is enough, which kiln secrets public write
 			return f.run(cmd)
 		},
 	}
-	usage.TakeConfig(cmd, &f.source)
+	term.TakeConfig(cmd, &f.source)
 	flags := cmd.Flags()
 	flags.StringVar(&f.Out, "out", "", "write the documents into the folder `DIR` "+
 		"(mode 0700; its files 0600, because they hold secrets)")
@@ -69,8 +63,8 @@ secret: the public half of the bundle is enough, which kiln secrets public write
 		"with --out makes it. A pipe, or - for standard input, is never written (default: "+
 		"NAME.secrets.yaml beside the configuration, or "+
 		"NAME.secrets.yaml.age)")
-	usage.IdentityFlag(cmd, &f.Source)
-	usage.NewRecipientFlag(cmd, &f.Source)
+	vault.IdentityFlag(cmd, &f.Source)
+	vault.NewRecipientFlag(cmd, &f.Source)
 	flags.StringVar(&f.Public, "public", "", "read the public half of the bundle from `FILE`, "+
 		"for --review alone (default: NAME.public.yaml beside the configuration, "+
 		"if there is no bundle)")
@@ -78,26 +72,26 @@ secret: the public half of the bundle is enough, which kiln secrets public write
 		"what would be rendered, and show how the twin differs")
 	flags.StringVar(&f.Restore, "restore", "", "restore etcd from a `SNAPSHOT` on a machine, "+
 		"[MACHINE:]PATH (default machine: the first control plane)")
-	usage.OutputFlag(cmd, &f.form, "report")
+	term.OutputFlag(cmd, &f.form, "report")
 	return cmd
 }
 
 // check returns an error if flags are missing or contradict each other.
 func (f *renderFlags) check() error {
 	if f.Review == "" {
-		if err := usage.CheckGiven("out", f.Out, "./nodes"); err != nil {
+		if err := term.CheckGiven("out", f.Out, "./nodes"); err != nil {
 			return err
 		}
 	}
 	if f.Public != "" && f.Out != "" {
-		return usage.Errorf("--public is for --review alone: documents hold secrets; " +
+		return term.Errorf("--public is for --review alone: documents hold secrets; " +
 			"leave --out or --public out")
 	}
 	if len(f.NewRecipients) > 0 && f.Out == "" {
-		return usage.Errorf("%s is for --out: a review twin makes no bundle; leave %[1]s out",
-			bundle.RecipientFlag)
+		return term.Errorf("%s is for --out: a review twin makes no bundle; leave %[1]s out",
+			vault.RecipientFlag)
 	}
-	return cmp.Or(usage.CheckSource(&f.Source), f.checkFolders())
+	return cmp.Or(vault.CheckSource(&f.Source), f.checkFolders())
 }
 
 // checkFolders returns an error if the folder of the documents is shared with the twin or with the
@@ -106,19 +100,19 @@ func (f *renderFlags) checkFolders() error {
 	if f.Out == "" {
 		return nil
 	}
-	out := paths.Resolve(f.Out)
+	out := term.ResolvePath(f.Out)
 	switch {
-	case f.Review != "" && out == paths.Resolve(f.Review):
-		return usage.Errorf("--out and --review name one folder; " +
+	case f.Review != "" && out == term.ResolvePath(f.Review):
+		return term.Errorf("--out and --review name one folder; " +
 			"secrets and what goes into git need two")
-	case f.Review != "" && (paths.Within(f.Out, f.Review) || paths.Within(f.Review, f.Out)):
-		return usage.Errorf("--out and --review: the one folder is in the other; " +
+	case f.Review != "" && (term.PathWithin(f.Out, f.Review) || term.PathWithin(f.Review, f.Out)):
+		return term.Errorf("--out and --review: the one folder is in the other; " +
 			"secrets and what goes into git need two")
-	case f.Config == configuration.Stdin && out == paths.Resolve("."):
-		return usage.Errorf("--out %s: the bundle is in it; name a folder for the documents "+
+	case f.Config == term.Stdin && out == term.ResolvePath("."):
+		return term.Errorf("--out %s: the bundle is in it; name a folder for the documents "+
 			"alone, for example --out ./nodes", f.Out)
-	case paths.Within(f.Out, f.Config) || out == paths.Resolve(filepath.Dir(f.Config)):
-		return usage.Errorf("--out %s: %s is in it; name a folder for the documents "+
+	case term.PathWithin(f.Out, f.Config) || out == term.ResolvePath(filepath.Dir(f.Config)):
+		return term.Errorf("--out %s: %s is in it; name a folder for the documents "+
 			"alone, for example --out ./nodes", f.Out, f.Config)
 	}
 	return nil
@@ -129,7 +123,7 @@ func (f *renderFlags) run(cmd *cobra.Command) error {
 	if f.Out == "" {
 		return f.runReview(cmd)
 	}
-	if err := twin.CheckOutside("out", f.Out); err != nil {
+	if err := vault.CheckOutside("out", f.Out); err != nil {
 		return err
 	}
 	messages := cmd.ErrOrStderr()
@@ -142,7 +136,7 @@ func (f *renderFlags) run(cmd *cobra.Command) error {
 		return err
 	}
 	stored := render.PublicPath(f.Config, cluster.Metadata.Name)
-	if err := bundle.CheckNewest(stored, b.Path, &b.Public); err != nil {
+	if err := vault.CheckNewest(stored, b.Path, &b.Public); err != nil {
 		return err
 	}
 	if err := b.CheckWritten(f.Out, f.Review); err != nil {
@@ -153,7 +147,7 @@ func (f *renderFlags) run(cmd *cobra.Command) error {
 			return err
 		}
 		b.Renew(f.Restore, time.Duration(cluster.Spec.Boot.FormationWindow))
-		message.Notes(cmd.ErrOrStderr(), b.LostKeys(f.Restore))
+		term.Notes(cmd.ErrOrStderr(), b.LostKeys(f.Restore))
 	}
 	if b.Renewed && b.Piped && !f.dry {
 		return errors.New("--restore gives etcd a new identity, which the bundle has to keep, " +
@@ -174,20 +168,20 @@ func (f *renderFlags) run(cmd *cobra.Command) error {
 			return err
 		}
 		if b.New { // it stays, even if the rest fails
-			message.Notes(messages, []string{b.Made()})
+			term.Notes(messages, []string{b.Made()})
 		}
-		secrets := []git.Secret{{Name: f.Out, Folder: true}}
+		secrets := []vault.SecretFile{{Name: f.Out, Folder: true}}
 		if !b.Piped && !b.Sealed {
-			secrets = append([]git.Secret{{Name: b.Path}}, secrets...)
+			secrets = append([]vault.SecretFile{{Name: b.Path}}, secrets...)
 		}
 		// Before the documents are there.
-		message.Notes(messages, f.keepOutOfGit(cluster, secrets...))
+		term.Notes(messages, f.keepOutOfGit(cluster, secrets...))
 		return nil
 	})
 	if err != nil {
 		return err
 	}
-	message.Notes(messages, f.warnings(r, b, result))
+	term.Notes(messages, f.warnings(r, b, result))
 	return f.finish(cmd, r, b.Path, result)
 }
 
@@ -204,12 +198,12 @@ func (f *renderFlags) runReview(cmd *cobra.Command) error {
 	}
 	stored := render.PublicPath(f.Config, name)
 	if path == "" { // public is of --public, or of stored itself
-		err = bundle.CheckNewestHalf(stored, f.Public, public)
+		err = vault.CheckNewestHalf(stored, f.Public, public)
 	} else {
-		err = bundle.CheckNewest(stored, path, public)
+		err = vault.CheckNewest(stored, path, public)
 	}
 	if err == nil {
-		err = bundle.CheckTwin(f.Review, cmp.Or(path, f.Public, stored), public)
+		err = vault.CheckTwin(f.Review, cmp.Or(path, f.Public, stored), public)
 	}
 	if err != nil {
 		return err
@@ -223,17 +217,17 @@ func (f *renderFlags) runReview(cmd *cobra.Command) error {
 	}
 	result, err := f.write(cmd.ErrOrStderr(), r, func(*render.Result) error {
 		// People commit the twin, and with git add -A all that lies beside it.
-		var secrets []git.Secret
+		var secrets []vault.SecretFile
 		if plain := f.PlainFile(f.Config, name); plain != "" {
-			secrets = append(secrets, git.Secret{Name: plain})
+			secrets = append(secrets, vault.SecretFile{Name: plain})
 		}
-		message.Notes(cmd.ErrOrStderr(), f.keepOutOfGit(cluster, secrets...))
+		term.Notes(cmd.ErrOrStderr(), f.keepOutOfGit(cluster, secrets...))
 		return nil
 	})
 	if err != nil {
 		return err
 	}
-	message.Notes(cmd.ErrOrStderr(), slices.Concat(
+	term.Notes(cmd.ErrOrStderr(), slices.Concat(
 		r.NetworkWarnings(), summary.Unmarked(f.Review, r), summary.Generations(r),
 		summary.Deprecated(r.Warnings()),
 		summary.Ends(f.now, r.Ends())))
@@ -261,10 +255,10 @@ func (f *renderFlags) restoreEtcd(r *render.Cluster, unknown bool) error {
 func (f *renderFlags) write(
 	messages io.Writer, r *render.Cluster, before func(*render.Result) error,
 ) (*render.Result, error) {
-	if err := twin.CheckStrays(f.Review); err != nil {
+	if err := vault.CheckStrays(f.Review); err != nil {
 		return nil, err
 	}
-	progress, finish := screen.Progress(messages, r.Machines())
+	progress, finish := term.Progress(messages, r.Machines())
 	defer finish()
 	result, err := r.Write(f.Out, render.Options{
 		Review: f.Review, Check: f.dry, Now: f.now, Progress: progress,
@@ -277,7 +271,7 @@ func (f *renderFlags) write(
 	})
 	if err == nil && f.dry { // there was no commit
 		if err = f.countImages(r); err == nil && f.Review != "" {
-			result.Review.Unlisted, err = twin.Unlisted(f.Review)
+			result.Review.Unlisted, err = vault.UnlistedFiles(f.Review)
 		}
 	}
 	return result, err
@@ -292,27 +286,29 @@ func (f *renderFlags) countImages(r *render.Cluster) error {
 
 // keepOutOfGit keeps secrets out of git, and the identity that opens the bundle. It only warns of
 // files of the user's.
-func (f *renderFlags) keepOutOfGit(c *config.Cluster, secrets ...git.Secret) []string {
+func (f *renderFlags) keepOutOfGit(c *config.Cluster, secrets ...vault.SecretFile) []string {
 	if plain := f.Keys.PlainFile(); plain != "" {
-		secrets = append(secrets, git.Secret{Name: plain, Read: true})
+		secrets = append(secrets, vault.SecretFile{Name: plain, Read: true})
 	}
 	dir := filepath.Dir(f.Config)
-	notes := git.KeepOut(dir, secrets...)
-	var own []git.Secret
+	notes := vault.KeepOutOfGit(dir, secrets...)
+	var own []vault.SecretFile
 	for _, name := range render.SecretFiles(f.Config, c) {
-		own = append(own, git.Secret{Name: name, Folder: strings.HasSuffix(name, "/"), Read: true})
+		own = append(own, vault.SecretFile{
+			Name: name, Folder: strings.HasSuffix(name, "/"), Read: true,
+		})
 	}
-	return append(notes, git.Warn(dir, own...)...)
+	return append(notes, vault.WarnTracked(dir, own...)...)
 }
 
 // warnings returns notes about the documents and their bundle that the operator has to know.
 func (f *renderFlags) warnings(
-	r *render.Cluster, b *bundle.File, result *render.Result,
+	r *render.Cluster, b *vault.File, result *render.Result,
 ) []string {
 	list := append(summary.Access(f.Out, result), b.Notes()...)
 	if b.New && !f.dry {
 		list = append(list, summary.Deadline(f.now, r, b.Path))
-		list = append(list, expiry.Tokens(f.now, r.Ends())...)
+		list = append(list, change.Tokens(f.now, r.Ends())...)
 	}
 	if b.Renewed {
 		end, _ := summary.FormationEnd(r)
@@ -339,21 +335,21 @@ func (f *renderFlags) finish(
 	case err != nil && f.dry:
 		return err
 	case err != nil:
-		return message.ReportError{Err: err}
+		return term.ReportError{Err: err}
 	}
 	stale := false
 	if path != "" && f.Review != "" {
-		note, err := bundle.StaleHalf(render.PublicPath(f.Config, r.Plan.Name), path, r.Public)
+		note, err := vault.StaleHalf(render.PublicPath(f.Config, r.Plan.Name), path, r.Public)
 		if err != nil {
 			return err
 		}
 		if stale = note != ""; stale {
-			message.Notes(cmd.ErrOrStderr(), []string{note})
+			term.Notes(cmd.ErrOrStderr(), []string{note})
 		}
 	}
 	if f.dry && (stale || result.Changed() || result.Review.Changed() ||
 		len(result.Review.Unlisted) > 0) {
-		return usage.ErrDifferent
+		return term.ErrDifferent
 	}
 	return nil
 }

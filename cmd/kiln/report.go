@@ -7,16 +7,15 @@ import (
 	"github.com/spf13/cobra"
 
 	"kiln/cmd/kiln/compare"
-	"kiln/cmd/kiln/message"
-	"kiln/cmd/kiln/page"
-	"kiln/cmd/kiln/usage"
+	"kiln/cmd/kiln/term"
+	"kiln/cmd/kiln/vault"
 	"kiln/render"
-	"kiln/render/report"
+	"kiln/render/fleet/report"
 )
 
 // reportFlags are the flags of kiln report.
 type reportFlags struct {
-	page.Input
+	pageInput
 	runs      compare.Runs
 	out, form string
 }
@@ -38,12 +37,12 @@ because documents hold secrets. docs/report.md explains it.`,
   kubectl get nodes -o json | kiln report --since main:review --nodes - --out report.html`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			err := cmp.Or(
-				usage.CheckGiven("out", f.out, "report.html"),
-				usage.CheckSource(&f.States.Bundle),
+				term.CheckGiven("out", f.out, "report.html"),
+				vault.CheckSource(&f.States.Bundle),
 				f.runs.Check(&f.States.Bundle),
 			)
 			if err == nil && f.runs.Given() && f.Since == "" {
-				err = usage.Errorf("--nodes and --kubeconfig say what runs of a change: name the " +
+				err = term.Errorf("--nodes and --kubeconfig say what runs of a change: name the " +
 					"older state as well, with --since")
 			}
 			if err != nil {
@@ -52,17 +51,17 @@ because documents hold secrets. docs/report.md explains it.`,
 			return f.run(cmd)
 		},
 	}
-	usage.TakeConfig(cmd, &f.Config)
+	term.TakeConfig(cmd, &f.Config)
 	flags, b := cmd.Flags(), &f.States.Bundle
 	flags.StringVar(&f.out, "out", "", "write the page to the file `PAGE`; an older page "+
 		"of kiln report is replaced")
 	flags.StringVar(&f.Since, "since", "", "compare with this older `STATE`: a review twin, "+
 		"a revision of a twin (main:review), a configuration, or a folder of documents")
-	usage.BundleFlags(cmd, b)
+	vault.BundleFlags(cmd, b)
 	flags.StringVar(&b.Public, "public", "", "read the public half of the bundle from `FILE` "+
 		"(default: the bundle, or NAME.public.yaml, beside the configuration)")
 	f.runs.Flags(cmd)
-	usage.OutputFlag(cmd, &f.form, "path and size of the page")
+	term.OutputFlag(cmd, &f.form, "path and size of the page")
 	return cmd
 }
 
@@ -81,12 +80,12 @@ func (f *reportFlags) run(cmd *cobra.Command) error {
 		return err
 	}
 	if f.form == "json" {
-		return message.Report(cmd.OutOrStdout(), struct {
+		return term.Report(cmd.OutOrStdout(), struct {
 			Page  string `json:"page"`
 			Bytes int    `json:"bytes"`
 		}{f.out, len(content)})
 	}
-	message.Printf(cmd.OutOrStdout(), "%s: %d bytes; open it in a browser\n",
+	term.Printf(cmd.OutOrStdout(), "%s: %d bytes; open it in a browser\n",
 		filepath.Clean(f.out), len(content))
 	return nil
 }

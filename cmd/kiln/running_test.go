@@ -8,8 +8,8 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"kiln/render"
+	"kiln/render/fleet/running"
 	"kiln/render/plan"
-	"kiln/render/running"
 )
 
 // runs FILE MACHINE... writes what kubectl get nodes -o json says of machines. A MACHINE is

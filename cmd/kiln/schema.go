@@ -3,7 +3,7 @@ package main
 import (
 	"github.com/spf13/cobra"
 
-	"kiln/cmd/kiln/usage"
+	"kiln/cmd/kiln/term"
 	"kiln/render/config"
 )
 
@@ -11,15 +11,15 @@ func schemaCommand() *cobra.Command {
 	var form string
 	cmd := &cobra.Command{
 		Use:         "schema",
-		Annotations: usage.Reads(),
+		Annotations: term.Reads(),
 		Short:       "Print the JSON Schema of cluster.yaml, for editors",
 		Example:     "  kiln schema > cluster.schema.json",
-		Args:        usage.NoArgs,
+		Args:        term.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			_, err := cmd.OutOrStdout().Write(config.Schema())
 			return err
 		},
 	}
-	usage.OutputFlag(cmd, &form, "schema, which is JSON in both forms,")
+	term.OutputFlag(cmd, &form, "schema, which is JSON in both forms,")
 	return cmd
 }

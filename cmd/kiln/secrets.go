@@ -3,10 +3,9 @@ package main
 import (
 	"github.com/spf13/cobra"
 
-	"kiln/cmd/kiln/adopt"
-	"kiln/cmd/kiln/rotate"
+	"kiln/cmd/kiln/term"
 	"kiln/cmd/kiln/upkeep"
-	"kiln/cmd/kiln/usage"
+	"kiln/cmd/kiln/vault/foreign"
 )
 
 func secretsCommand() *cobra.Command {
@@ -23,14 +22,14 @@ func secretsCommand() *cobra.Command {
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, list []string) error {
 			if len(list) > 0 {
-				return usage.Errorf("unknown verb %q of secrets%s",
-					list[0], usage.SuggestVerb(cmd, list[0]))
+				return term.Errorf("unknown verb %q of secrets%s",
+					list[0], term.SuggestVerb(cmd, list[0]))
 			}
-			return usage.Errorf("kiln secrets needs a verb; " +
+			return term.Errorf("kiln secrets needs a verb; " +
 				"for example: kiln secrets public --secrets prod.secrets.yaml")
 		},
 	}
-	cmd.AddCommand(upkeep.RenewCommand(), rotate.Command(), upkeep.EncryptCommand(),
-		extendCommand(), publicCommand(), adopt.Command())
+	cmd.AddCommand(upkeep.RenewCommand(), upkeep.RotateCommand(), upkeep.EncryptCommand(),
+		extendCommand(), publicCommand(), foreign.ImportCommand())
 	return cmd
 }

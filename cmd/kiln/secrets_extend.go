@@ -6,9 +6,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"kiln/cmd/kiln/bundle"
-	"kiln/cmd/kiln/message"
-	"kiln/cmd/kiln/usage"
+	"kiln/cmd/kiln/term"
+	"kiln/cmd/kiln/vault"
 	"kiln/pki"
 )
 
@@ -17,7 +16,7 @@ const maxWindow = 168 * time.Hour
 
 // extendFlags are the flags of kiln secrets extend.
 type extendFlags struct {
-	bundle.Source
+	vault.Source
 	form              string
 	window            time.Duration
 	installOnly, long bool
@@ -45,7 +44,7 @@ The install credential belongs to the group system:masters, and nobody can revok
 it. Keep the window short.`,
 		Example: `  kiln secrets extend --secrets prod.secrets.yaml --window 48h
   kiln secrets extend --secrets prod.secrets.yaml --window 4h --install-only`,
-		Args: usage.NoArgs,
+		Args: term.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := f.check(); err != nil {
 				return err
@@ -55,12 +54,12 @@ it. Keep the window short.`,
 	}
 	cmd.Flags().StringVar(&f.Secrets, "secrets", "",
 		"read the bundle from `FILE`, and write it there")
-	usage.IdentityFlag(cmd, &f.Source)
-	usage.DurationFlag(cmd, &f.window, "window", maxWindow,
+	vault.IdentityFlag(cmd, &f.Source)
+	term.DurationFlag(cmd, &f.window, "window", maxWindow,
 		"let both dates end this `TIME` from now")
 	cmd.Flags().BoolVar(&f.installOnly, "install-only", false,
 		"move the end of the install credential alone; nobody can form etcd again")
-	usage.OutputFlag(cmd, &f.form, "new dates")
+	term.OutputFlag(cmd, &f.form, "new dates")
 	cmd.Flags().BoolVar(&f.long, "longer-than-a-week", false, "let --window be longer than 168h")
 	return cmd
 }
@@ -69,11 +68,11 @@ it. Keep the window short.`,
 func (f *extendFlags) check() error {
 	switch {
 	case f.Secrets == "":
-		return usage.CheckGiven("secrets", f.Secrets, "prod.secrets.yaml")
+		return term.CheckGiven("secrets", f.Secrets, "prod.secrets.yaml")
 	case f.window <= 0:
-		return usage.Errorf("--window %s: want a time ahead, such as 168h", f.window)
+		return term.Errorf("--window %s: want a time ahead, such as 168h", f.window)
 	case f.window > maxWindow && !f.long:
-		return usage.Errorf("--window %s: longer than %s, and nobody can revoke the "+
+		return term.Errorf("--window %s: longer than %s, and nobody can revoke the "+
 			"install credential (system:masters) before it ends; want a shorter one, or add "+
 			"--longer-than-a-week", f.window, maxWindow)
 	}
@@ -103,15 +102,15 @@ func (f *extendFlags) run(cmd *cobra.Command) error {
 	if err := b.Replace(); err != nil {
 		return err
 	}
-	message.Printf(cmd.ErrOrStderr(), "kiln: %s\n", warning)
+	term.Printf(cmd.ErrOrStderr(), "kiln: %s\n", warning)
 	if f.form == "json" {
-		return message.Report(cmd.OutOrStdout(), struct {
+		return term.Report(cmd.OutOrStdout(), struct {
 			Bundle            string    `json:"bundle"`
 			FormationDeadline time.Time `json:"formationDeadline"`
 			InstallEnds       time.Time `json:"installEnds"`
 		}{f.Secrets, b.FormationDeadline, ends})
 	}
-	message.Printf(cmd.OutOrStdout(), "%s: %s%s; render again\n", f.Secrets, done, note)
+	term.Printf(cmd.OutOrStdout(), "%s: %s%s; render again\n", f.Secrets, done, note)
 	return nil
 }
 

@@ -3,17 +3,15 @@ package main
 import (
 	"github.com/spf13/cobra"
 
-	"kiln/cmd/kiln/bundle"
-	"kiln/cmd/kiln/configuration"
-	"kiln/cmd/kiln/message"
-	"kiln/cmd/kiln/usage"
+	"kiln/cmd/kiln/term"
+	"kiln/cmd/kiln/vault"
 	"kiln/render"
 )
 
 // publicFlags are the flags of kiln secrets public.
 type publicFlags struct {
-	bundle.Source
-	config    configuration.Source
+	vault.Source
+	config    term.Configuration
 	out, form string
 }
 
@@ -21,7 +19,7 @@ func publicCommand() *cobra.Command {
 	var f publicFlags
 	cmd := &cobra.Command{
 		Use:         "public [CONFIG] [--secrets FILE] [--out FILE]",
-		Annotations: usage.Reads("out"),
+		Annotations: term.Reads("out"),
 		Short:       "Write the public half of the bundle, for review without secrets",
 		Long: `Write the half of the bundle that is no secret: UUID, dates, generations, and CA
 certificates. Put it into git beside the configuration, with the name
@@ -36,7 +34,7 @@ it again after every change of the bundle.`,
 			return f.run(cmd)
 		},
 	}
-	usage.TakeConfig(cmd, &f.config)
+	term.TakeConfig(cmd, &f.config)
 	find := cmd.PreRunE
 	cmd.PreRunE = func(cmd *cobra.Command, list []string) error {
 		if f.Secrets != "" && f.config.Path == "" && len(list) == 0 {
@@ -44,17 +42,17 @@ it again after every change of the bundle.`,
 		}
 		return find(cmd, list)
 	}
-	usage.BundleFlags(cmd, &f.Source)
+	vault.BundleFlags(cmd, &f.Source)
 	cmd.Flags().StringVar(&f.out, "out", "", "write the public half to `FILE`, "+
 		"and replace an older public half there (default: print it)")
-	usage.OutputFlag(cmd, &f.form, "report about --out")
+	term.OutputFlag(cmd, &f.form, "report about --out")
 	return cmd
 }
 
 // check returns an error if flags are missing or contradict each other.
 func (f *publicFlags) check() error {
 	if f.form == "json" && f.out == "" {
-		return usage.Errorf("-o json reports what --out wrote, and --out is missing; " +
+		return term.Errorf("-o json reports what --out wrote, and --out is missing; " +
 			"for example --out prod.public.yaml")
 	}
 	return nil
@@ -81,18 +79,18 @@ func (f *publicFlags) run(cmd *cobra.Command) error {
 		_, err = cmd.OutOrStdout().Write(content)
 		return err
 	}
-	if err := bundle.CheckReplaces(f.out, f.Secrets, &b.Public); err != nil {
+	if err := vault.CheckReplaces(f.out, f.Secrets, &b.Public); err != nil {
 		return err
 	}
 	if err := render.WritePublic(f.out, &b.Public); err != nil {
 		return err
 	}
 	if f.form == "json" {
-		return message.Report(cmd.OutOrStdout(), struct {
+		return term.Report(cmd.OutOrStdout(), struct {
 			Public string `json:"public"`
 			Bundle string `json:"bundle"`
 		}{f.out, f.Secrets})
 	}
-	message.Printf(cmd.OutOrStdout(), "%s: the public half of %s; commit it\n", f.out, f.Secrets)
+	term.Printf(cmd.OutOrStdout(), "%s: the public half of %s; commit it\n", f.out, f.Secrets)
 	return nil
 }

@@ -6,15 +6,14 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"kiln/cmd/kiln/bundle"
-	"kiln/cmd/kiln/serve"
-	"kiln/cmd/kiln/serve/certificate"
-	"kiln/cmd/kiln/usage"
+	"kiln/cmd/kiln/boot/serve"
+	"kiln/cmd/kiln/term"
+	"kiln/cmd/kiln/vault"
 )
 
 type serveFlags struct {
 	listen, state, log, form string
-	bundle                   bundle.Source
+	bundle                   vault.Source
 	names, again, from       []string
 	window                   time.Duration
 	waitTimeout              time.Duration
@@ -27,7 +26,7 @@ type serveFlags struct {
 func serveCommand() *cobra.Command {
 	var f serveFlags
 	cmd := &cobra.Command{
-		Annotations: usage.Reads(), // a server says itself what it gave
+		Annotations: term.Reads(), // a server says itself what it gave
 		Use:         "serve DIR...",
 		Short:       "Give each machine its document over HTTP, once and for a limited time",
 		Long: `Give each machine its document over HTTP, once and for a limited time. DIR is a
@@ -52,7 +51,7 @@ Without it, the server answers on loopback alone. docs/delivery.md says more.`,
     --window 20m --log audit.log
   kiln serve ./nodes --listen 10.0.0.5:8080 --plain-http --wait --wait-timeout 30m
   kiln serve ./nodes --from 127.0.0.1 --again worker-3`,
-		Args: usage.TakeArgs(1, 0, "the folder that kiln render wrote",
+		Args: term.TakeArgs(1, 0, "the folder that kiln render wrote",
 			"kiln serve ./nodes --listen 10.0.0.5:8443 --secrets prod.secrets.yaml"),
 		RunE: func(cmd *cobra.Command, dirs []string) error {
 			if err := f.check(); err != nil {
@@ -68,11 +67,11 @@ Without it, the server answers on loopback alone. docs/delivery.md says more.`,
 func (f *serveFlags) add(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&f.listen, "listen", "127.0.0.1:8080", "answer on this `ADDRESS:PORT`")
-	usage.DurationFlag(cmd, &f.window, "window", time.Hour,
+	term.DurationFlag(cmd, &f.window, "window", time.Hour,
 		"give documents for this `TIME` from now")
 	flags.StringVar(&f.bundle.Secrets, "secrets", "", "read the bundle from `FILE`, "+
 		"for a TLS certificate of the cluster's CA")
-	usage.IdentityFlag(cmd, &f.bundle)
+	vault.IdentityFlag(cmd, &f.bundle)
 	flags.StringSliceVar(&f.names, "tls-name", nil, "the `NAME` or address by which machines "+
 		"reach the server (default: the address of --listen)")
 	flags.BoolVar(&f.plain, "plain-http", false, "answer without TLS on other addresses than "+
@@ -90,48 +89,48 @@ func (f *serveFlags) add(cmd *cobra.Command) {
 	flags.BoolVar(&f.wait, "wait", false, "show the states that machines announce "+
 		"(machines.report), as a table on a terminal and as lines of JSON elsewhere, and end when "+
 		"all are done, or with exit code 3 when one has stopped")
-	usage.DurationFlag(cmd, &f.waitTimeout, "wait-timeout", 0, "with --wait, end with exit code 3 "+
+	term.DurationFlag(cmd, &f.waitTimeout, "wait-timeout", 0, "with --wait, end with exit code 3 "+
 		"after this `TIME`, and give documents no longer than --window (default: --window)")
-	usage.OutputFlag(cmd, &f.form, "report at the end")
+	term.OutputFlag(cmd, &f.form, "report at the end")
 }
 
 // check returns an error if flags are wrong or contradict each other, and completes them.
 func (f *serveFlags) check() error {
 	host, port, err := net.SplitHostPort(f.listen)
 	if err != nil || port == "" {
-		return usage.Errorf("--listen %s: want an address and a port, such as 10.0.0.5:8443",
+		return term.Errorf("--listen %s: want an address and a port, such as 10.0.0.5:8443",
 			f.listen)
 	}
 	if f.peers, err = serve.ParsePeers(f.from); err != nil {
-		return usage.Error{Err: err}
+		return term.Error{Err: err}
 	}
 	switch {
 	case f.window <= 0:
-		return usage.Errorf("--window %s: want a time ahead, such as 1h", f.window)
+		return term.Errorf("--window %s: want a time ahead, such as 1h", f.window)
 	case f.waitTimeout < 0 || f.waitTimeout > 0 && !f.wait:
-		return usage.Errorf("--wait-timeout %s: want a time ahead, and --wait", f.waitTimeout)
+		return term.Errorf("--wait-timeout %s: want a time ahead, and --wait", f.waitTimeout)
 	case f.poolLimit < 1:
-		return usage.Errorf("--pool-limit %d: want the number of machines in a pool, 1 or more",
+		return term.Errorf("--pool-limit %d: want the number of machines in a pool, 1 or more",
 			f.poolLimit)
 	case f.bundle.Secrets == "" && len(f.names) > 0:
-		return usage.Errorf("--tls-name: a certificate needs the cluster's CA; " +
+		return term.Errorf("--tls-name: a certificate needs the cluster's CA; " +
 			"name the bundle with --secrets")
 	case f.bundle.Secrets != "" && f.plain:
-		return usage.Errorf("--secrets is for TLS and --plain-http for none; " +
+		return term.Errorf("--secrets is for TLS and --plain-http for none; " +
 			"name one of them")
-	case certificate.IsLoopback(host) && !f.peers.Any():
-		return usage.Errorf("--listen %s: this computer alone reaches it, and no machine has such "+
+	case serve.IsLoopback(host) && !f.peers.Any():
+		return term.Errorf("--listen %s: this computer alone reaches it, and no machine has such "+
 			"an address: --from 127.0.0.1 gives documents to everybody on this computer, such as "+
 			"a proxy before the server; machines need --listen with an address of their network",
 			f.listen)
-	case f.bundle.Secrets == "" && !f.plain && !certificate.IsLoopback(host):
-		return usage.Errorf("--listen %s: documents hold secrets, and this address is not "+
+	case f.bundle.Secrets == "" && !f.plain && !serve.IsLoopback(host):
+		return term.Errorf("--listen %s: documents hold secrets, and this address is not "+
 			"loopback: give --secrets for TLS, or --plain-http if nobody else can listen on that "+
 			"network", f.listen)
 	}
 	if f.bundle.Secrets != "" {
-		if f.names, err = certificate.TLSNames(f.listen, host, f.names); err != nil {
-			return usage.Error{Err: err}
+		if f.names, err = serve.TLSNames(f.listen, host, f.names); err != nil {
+			return term.Error{Err: err}
 		}
 	}
 	return nil

@@ -16,13 +16,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"kiln/cmd/kiln/lines"
-	"kiln/cmd/kiln/message"
-	"kiln/cmd/kiln/screen"
-	"kiln/cmd/kiln/serve"
-	"kiln/cmd/kiln/serve/certificate"
-	"kiln/cmd/kiln/watch"
-	"kiln/render/plural"
+	"kiln/cmd/kiln/boot/serve"
+	"kiln/cmd/kiln/term"
+	"kiln/render/text/wording"
 )
 
 // lastTime is the time that the end of the server waits for a reader of its messages.
@@ -44,17 +40,17 @@ func (f *serveFlags) run(cmd *cobra.Command, dirs []string) error {
 	// A write to standard output or standard error fails if its reader has ended. Without this line
 	// it would end the program, and each client that causes an alarm could do that.
 	signal.Ignore(syscall.SIGPIPE)
-	machines := watch.New(f.life(), f.form == "json", cmd.OutOrStdout(), cmd.ErrOrStderr())
-	messages := lines.NewQueue(machines, func(n int) []byte {
+	machines := serve.NewWatch(f.life(), f.form == "json", cmd.OutOrStdout(), cmd.ErrOrStderr())
+	messages := serve.NewQueue(machines, func(n int) []byte {
 		return fmt.Appendf(nil, "kiln: %s missing here, because nobody read them\n",
-			plural.Count(n, "line"))
+			wording.Count(n, "line"))
 	})
 	defer messages.End(lastTime)
 	s, err := serve.New(dirs, serve.Options{
 		State: cmp.Or(f.state, filepath.Join(dirs[0], "served.json")),
 		Again: f.again, Peers: f.peers, PoolLimit: f.poolLimit,
 		Window: f.window, Life: f.life(), Announced: machines.Show,
-		Warn: func(line string) { message.Notes(messages, []string{line}) },
+		Warn: func(line string) { term.Notes(messages, []string{line}) },
 	})
 	if err != nil {
 		return err
@@ -93,13 +89,13 @@ func (f *serveFlags) run(cmd *cobra.Command, dirs []string) error {
 	} else {
 		s.PrintStart(out, url)
 	}
-	message.Notes(messages, s.StartWarnings())
+	term.Notes(messages, s.StartWarnings())
 	err = machines.Serve(ctx, s, l)
 	stop()
 	messages.End(lastTime)
 	// The last messages wait for no reader either.
-	screen.Hurry(cmd.ErrOrStderr(), lastTime)
-	screen.Hurry(out, lastTime)
+	term.Hurry(cmd.ErrOrStderr(), lastTime)
+	term.Hurry(out, lastTime)
 	lost := messages.Lost() + machines.End()
 	switch {
 	case f.form == "json":
@@ -112,7 +108,7 @@ func (f *serveFlags) run(cmd *cobra.Command, dirs []string) error {
 	case err != nil:
 		return servedError{err}
 	case f.form == "json":
-		err = message.JSON(out, s.Summary(lost))
+		err = term.JSON(out, s.Summary(lost))
 	}
 	return cmp.Or(err, machines.Failure())
 }
@@ -133,7 +129,7 @@ func (f *serveFlags) tls(in io.Reader, s *serve.Server) (*tls.Config, error) {
 			"machines would not trust its certificate", f.bundle.Secrets,
 			b.Name, b.Cluster, name, id)
 	}
-	return certificate.TLS(b.Bundle, f.names, time.Now().Add(max(f.window, f.life())))
+	return serve.TLS(b.Bundle, f.names, time.Now().Add(max(f.window, f.life())))
 }
 
 // listener returns the listener of the server, and its URL. It fails if the address cannot be

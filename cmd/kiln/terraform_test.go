@@ -12,7 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kiln/render/document"
+	"kiln/render/pack/document"
 	"kiln/test/need"
 )
 

@@ -3,10 +3,8 @@ package main
 import (
 	"github.com/spf13/cobra"
 
-	"kiln/cmd/kiln/git"
-	"kiln/cmd/kiln/message"
-	"kiln/cmd/kiln/unpacked"
-	"kiln/cmd/kiln/usage"
+	"kiln/cmd/kiln/term"
+	"kiln/cmd/kiln/vault"
 	"kiln/render"
 )
 
@@ -19,7 +17,7 @@ func unpackCommand() *cobra.Command {
 	var f unpackFlags
 	cmd := &cobra.Command{
 		Use:         "unpack DOCUMENT [FILE...]",
-		Annotations: usage.Reads("out"),
+		Annotations: term.Reads("out"),
 		Short:       "Show what a boot document puts on its machine, without its secrets",
 		Long: `Show what a boot document puts on its machine: a list, or the content of files.
 DOCUMENT is one of these:
@@ -41,7 +39,7 @@ place of control characters.`,
   kiln unpack nodes/worker-1 --out ./worker-1
   aws ec2 describe-instance-attribute --instance-id i-0123456789abcdef0 --attribute userData |
     kiln unpack -`,
-		Args: usage.TakeArgs(1, 0, "a DOCUMENT or a machine's folder", "kiln unpack nodes/cp-1"),
+		Args: term.TakeArgs(1, 0, "a DOCUMENT or a machine's folder", "kiln unpack nodes/cp-1"),
 		RunE: func(cmd *cobra.Command, list []string) error {
 			if err := f.check(list[1:]); err != nil {
 				return err
@@ -50,7 +48,7 @@ place of control characters.`,
 			if err != nil {
 				return err
 			}
-			report := unpacked.Report{
+			report := unpackedReport{
 				Stdout: cmd.OutOrStdout(), Stderr: cmd.ErrOrStderr(),
 				Out: f.out, Tree: f.tree, JSON: f.form == "json", ShowSecrets: f.showSecrets,
 			}
@@ -58,8 +56,8 @@ place of control characters.`,
 				return err
 			}
 			if f.out != "" && f.showSecrets {
-				message.Notes(cmd.ErrOrStderr(),
-					git.KeepOut(".", git.Secret{Name: f.out, Folder: true}))
+				term.Notes(cmd.ErrOrStderr(),
+					vault.KeepOutOfGit(".", vault.SecretFile{Name: f.out, Folder: true}))
 			}
 			return nil
 		},
@@ -71,7 +69,7 @@ place of control characters.`,
 	flags.StringVar(&f.body, "body", "", "read the body, which the machine fetches, from `FILE` "+
 		"(default: the body beside the document, if it is there)")
 	flags.BoolVar(&f.showSecrets, "show-secrets", false, "show and write secrets too")
-	usage.OutputFlag(cmd, &f.form, "report")
+	term.OutputFlag(cmd, &f.form, "report")
 	return cmd
 }
 
@@ -79,10 +77,10 @@ place of control characters.`,
 func (f *unpackFlags) check(paths []string) error {
 	switch {
 	case f.out != "" && (f.tree || len(paths) > 0):
-		return usage.Errorf("--out writes every file; leave --tree and the names of " +
+		return term.Errorf("--out writes every file; leave --tree and the names of " +
 			"files out")
 	case f.tree && (f.form == "json" || len(paths) > 0):
-		return usage.Errorf("--tree is a list for people; " +
+		return term.Errorf("--tree is a list for people; " +
 			"leave -o json and the names of files out")
 	}
 	return nil

@@ -3,21 +3,17 @@ package main
 import (
 	"github.com/spf13/cobra"
 
-	"kiln/cmd/kiln/configuration"
-	"kiln/cmd/kiln/failure"
-	"kiln/cmd/kiln/message"
 	"kiln/cmd/kiln/summary"
-	"kiln/cmd/kiln/trial"
-	"kiln/cmd/kiln/usage"
+	"kiln/cmd/kiln/term"
 	"kiln/render/config"
 )
 
 func validateCommand() *cobra.Command {
-	var source configuration.Source
+	var source term.Configuration
 	var form string
 	cmd := &cobra.Command{
 		Use:         "validate [FILE]",
-		Annotations: usage.Reads(),
+		Annotations: term.Reads(),
 		Short:       "Report every mistake in a configuration",
 		Long: `Report every mistake in a configuration, with its line and the way to correct it.
 Nothing is written.`,
@@ -27,15 +23,15 @@ Nothing is written.`,
 			return validate(cmd, &source, form)
 		},
 	}
-	usage.TakeConfig(cmd, &source)
-	usage.OutputFlag(cmd, &form, "report")
+	term.TakeConfig(cmd, &source)
+	term.OutputFlag(cmd, &form, "report")
 	return cmd
 }
 
 // validate reports the mistakes in a configuration.
-func validate(cmd *cobra.Command, s *configuration.Source, form string) error {
-	r, err := trial.Run(s, cmd.ErrOrStderr())
-	err = failure.Files(err, usage.NamedPaths(cmd))
+func validate(cmd *cobra.Command, s *term.Configuration, form string) error {
+	r, err := runTrial(s, cmd.ErrOrStderr())
+	err = term.ExplainFiles(err, term.NamedPaths(cmd))
 	var warnings config.Problems
 	if r != nil {
 		warnings = r.Warnings()
@@ -43,21 +39,21 @@ func validate(cmd *cobra.Command, s *configuration.Source, form string) error {
 	code := exitWrong
 	if err == nil {
 		code = exitDone
-		message.Notes(cmd.ErrOrStderr(),
-			append(r.NetworkWarnings(), trial.StoredEnds(r, s.Path)...))
+		term.Notes(cmd.ErrOrStderr(),
+			append(r.NetworkWarnings(), storedEnds(r, s.Path)...))
 	}
 	if form == "text" {
-		message.Notes(cmd.ErrOrStderr(), summary.Deprecated(warnings))
+		term.Notes(cmd.ErrOrStderr(), summary.Deprecated(warnings))
 		if err == nil {
-			message.Printf(cmd.OutOrStdout(), "%s is valid\n", s.Name())
+			term.Printf(cmd.OutOrStdout(), "%s is valid\n", s.Name())
 		}
 		return err
 	}
-	failed := message.JSON(cmd.OutOrStdout(), struct {
+	failed := term.JSON(cmd.OutOrStdout(), struct {
 		Valid bool `json:"valid"`
-		failure.Report
+		term.Failure
 		Warnings []config.Problem `json:"warnings,omitempty"`
-	}{err == nil, failure.New(code, err), warnings})
+	}{err == nil, term.NewFailure(code, err), warnings})
 	if err != nil {
 		return reportedError{err}
 	}

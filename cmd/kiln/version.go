@@ -7,9 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"kiln/cmd/kiln/licenses"
-	"kiln/cmd/kiln/message"
-	"kiln/cmd/kiln/usage"
+	"kiln/cmd/kiln/term"
 )
 
 // version is set by the release build. A build from a checkout has the revision of the checkout.
@@ -20,16 +18,16 @@ func versionCommand() *cobra.Command {
 	var withLicenses bool
 	cmd := &cobra.Command{
 		Use:         "version",
-		Annotations: usage.Reads(),
+		Annotations: term.Reads(),
 		Short:       "Print the version of kiln",
 		Long: "Print the version of kiln and, where the build knows it, the commit that it was\n" +
 			"made from.",
 		Example: "  kiln version\n  kiln version --licenses",
-		Args:    usage.NoArgs,
+		Args:    term.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
 			text := ""
 			if withLicenses {
-				if text, err = licenses.Text(); err != nil {
+				if text, err = licenseText(); err != nil {
 					return err
 				}
 			}
@@ -38,7 +36,7 @@ func versionCommand() *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&withLicenses, "licenses", false,
 		"print the licenses and notices of Go and of all modules in the program")
-	usage.OutputFlag(cmd, &form, "version")
+	term.OutputFlag(cmd, &form, "version")
 	return cmd
 }
 
@@ -50,7 +48,7 @@ func printVersion(out io.Writer, form, text string) error {
 		commit, modified = revision(info.Settings)
 	}
 	if form == "json" {
-		return message.JSON(out, struct {
+		return term.JSON(out, struct {
 			Version  string `json:"version"`
 			Commit   string `json:"commit,omitempty"`
 			Modified bool   `json:"modified,omitempty"`
@@ -58,15 +56,15 @@ func printVersion(out io.Writer, form, text string) error {
 		}{versionName(), commit, modified, text})
 	}
 	if text != "" {
-		message.Printf(out, "%s", text)
+		term.Printf(out, "%s", text)
 		return nil
 	}
 	if modified {
 		commit += ", with changes that are not committed"
 	}
-	message.Printf(out, "kiln %s\n", versionName())
+	term.Printf(out, "kiln %s\n", versionName())
 	if commit != "" {
-		message.Printf(out, "commit %s\n", commit)
+		term.Printf(out, "commit %s\n", commit)
 	}
 	return nil
 }

@@ -22,10 +22,10 @@ import (
 	ignition "github.com/coreos/ignition/v2/config/v3_4"
 	"github.com/stretchr/testify/require"
 
-	"kiln/cmd/kiln/mirror"
 	"kiln/render"
 	"kiln/render/config"
-	"kiln/render/target"
+	"kiln/render/facts/target"
+	"kiln/render/machine/images"
 	"kiln/test/need"
 )
 
@@ -130,7 +130,7 @@ func savePrograms(t *testing.T, dir string) (path string) {
 		Name: "kubelet", Version: "v1.36.3", Arch: "amd64", URL: "https://dl.k8s.io" + path,
 		SHA256: hex.EncodeToString(sum[:]),
 	}}}
-	require.NoError(t, os.WriteFile(filepath.Join(programs, mirror.LockFile), lock.Encode(), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(programs, images.LockFile), lock.Encode(), 0o600))
 	return path
 }
 

@@ -12,7 +12,6 @@ import (
 	"strings"
 	"time"
 
-	"kiln/pki/authority"
 	"kiln/pki/root"
 )
 
@@ -65,7 +64,7 @@ func (s Signed) File() *File {
 		if f.Certificates == nil {
 			f.Certificates = map[string]string{}
 		}
-		f.Certificates[mark] = string(authority.CertificatePEM(c))
+		f.Certificates[mark] = string(root.CertificatePEM(c))
 	}
 	return f
 }

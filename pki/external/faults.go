@@ -10,8 +10,8 @@ import (
 	"strings"
 	"time"
 
-	"kiln/pki/authority"
-	"kiln/render/terminal"
+	"kiln/pki/root"
+	"kiln/render/text/wording"
 )
 
 // Wanted is what a certificate that was signed elsewhere has to be.
@@ -105,11 +105,11 @@ func (w Wanted) Faults(c *x509.Certificate, now time.Time) []string {
 			"to form the cluster ends", stamp(c.NotAfter), stamp(w.Until))
 	}
 	switch {
-	case slices.Contains(authority.Broken, c.SignatureAlgorithm):
+	case slices.Contains(root.Broken, c.SignatureAlgorithm):
 		// Go's CheckSignature lets SHA-1 pass, and Verify then says "unknown authority".
 		fail("it is signed with %s, which no client accepts; want SHA-256 or better",
 			c.SignatureAlgorithm)
-	case !authority.Signed(w.CA, c):
+	case !root.Signed(w.CA, c):
 		fail("the CA %s did not sign it, but %s", quoted(w.CA.Subject.CommonName), issuer(c))
 	}
 	if len(faults) > 0 {
@@ -129,7 +129,7 @@ func (w Wanted) Faults(c *x509.Certificate, now time.Time) []string {
 			Roots: roots, CurrentTime: now, KeyUsages: []x509.ExtKeyUsage{usage},
 		})
 		if err != nil {
-			fail("it does not verify: %s", terminal.Visible(err.Error(), ""))
+			fail("it does not verify: %s", wording.Visible(err.Error(), ""))
 			break
 		}
 	}
@@ -208,10 +208,10 @@ func list(values []string) string {
 	if len(values) == 0 {
 		return "none"
 	}
-	return terminal.Visible(strings.Join(values, ", "), "")
+	return wording.Visible(strings.Join(values, ", "), "")
 }
 
-func quoted(text string) string { return `"` + terminal.Visible(text, "") + `"` }
+func quoted(text string) string { return `"` + wording.Visible(text, "") + `"` }
 
 func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 

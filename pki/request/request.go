@@ -16,7 +16,7 @@ import (
 	"kiln/pki"
 	"kiln/pki/external"
 	"kiln/render/plan"
-	"kiln/render/plural"
+	"kiln/render/text/wording"
 )
 
 // Certificate is a certificate that is signed elsewhere.
@@ -142,7 +142,7 @@ func (l *Cluster) Missing() error {
 	if missing > 0 {
 		errs = append(errs, fmt.Errorf("%s; kiln certs csr writes the requests for the CAs whose "+
 			"keys are not in the bundle, and kiln certs add takes what they sign "+
-			"(docs/external-ca.md)", plural.Count(missing, "certificate")+" to be signed"))
+			"(docs/external-ca.md)", wording.Count(missing, "certificate")+" to be signed"))
 	}
 	return errors.Join(errs...)
 }

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"kiln/pki/authority"
 	"kiln/pki/private"
 )
 
@@ -113,7 +112,7 @@ func (h *Head) rotation(root Root, fail func(string, ...any)) *Rotation {
 		r.Begun = begun.UTC()
 	}
 	if inStage && isCA {
-		next, err := authority.Parse(h.Certificate)
+		next, err := ParseAuthority(h.Certificate)
 		if err != nil {
 			fail("rotations: %s: %w; "+damaged, root, err)
 		}

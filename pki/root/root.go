@@ -9,8 +9,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"kiln/pki/authority"
 )
 
 // Root is a secret of the bundle that everything else rests on: what it signs, or what is derived
@@ -63,7 +61,7 @@ type Rotation struct {
 	// given up.
 	Begun time.Time
 	// Next is the new CA of a rotation that is under way. It is empty for keys.
-	Next authority.Authority
+	Next Authority
 }
 
 // Issuing returns the generation of the root that signs, or writes.

@@ -12,7 +12,7 @@ import (
 
 	"kiln/render/check/machine"
 	"kiln/render/config"
-	"kiln/render/node"
+	"kiln/render/facts/node"
 	"kiln/render/plan"
 	"kiln/render/secret"
 )

@@ -8,8 +8,8 @@ import (
 
 	"kiln/pki"
 	"kiln/render/check/machine"
+	"kiln/render/facts/target"
 	"kiln/render/plan"
-	"kiln/render/target"
 )
 
 // checkClient checks a kubeconfig: its server is an API server with a certificate for that name, it

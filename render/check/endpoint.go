@@ -9,8 +9,8 @@ import (
 
 	"kiln/manifests"
 	"kiln/render/check/machine"
+	"kiln/render/facts/target"
 	"kiln/render/plan"
-	"kiln/render/target"
 )
 
 // checkEndpoint checks that kube-vip and the balancer lead to the API servers. checkPorts looks at

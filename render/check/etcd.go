@@ -7,8 +7,8 @@ import (
 
 	"kiln/pki"
 	"kiln/render/check/machine"
+	"kiln/render/facts/target"
 	"kiln/render/plan"
-	"kiln/render/target"
 )
 
 // checkEtcdTrust checks that the API server and the etcd members that it uses accept each other. It

@@ -15,11 +15,10 @@ import (
 
 	"kiln/manifests"
 	"kiln/pki"
-	"kiln/render/check/command"
 	"kiln/render/check/confidential"
 	"kiln/render/check/machine"
 	"kiln/render/config"
-	"kiln/render/node"
+	"kiln/render/facts/node"
 	"kiln/render/plan"
 	"kiln/render/secret"
 )
@@ -39,7 +38,7 @@ type Cluster struct {
 	// Origin returns the sources of a file of a machine. Messages show them.
 	Origin confidential.Sources
 	// Source returns the source of a value in a file of a machine.
-	Source command.Source
+	Source machine.Source
 	// Cause returns the place in the configuration that brought a mistake into a file of a machine.
 	// path leads to the mistake in the file, inner on in the document whose text is there, and
 	// wrong reports whether a version of the file has the mistake.
@@ -78,7 +77,7 @@ type facts struct {
 	findings, checkers sync.Map
 
 	// commands checks the command lines of the machines.
-	commands *command.Checker
+	commands *machine.Checker
 
 	// errs are the errors of the cluster as a whole.
 	errs []error
@@ -108,7 +107,7 @@ func readFacts(c *Cluster) *facts {
 		confidential: confidential.New(&secret.Cluster{
 			Plan: c.Plan, Public: c.Public, Objects: c.Objects, Joining: c.Joining,
 		}, c.Bundle, c.Origin),
-		commands: command.New(c.Plan, c.Source),
+		commands: machine.New(c.Plan, c.Source),
 	}
 	f.readServers()
 	for _, o := range c.Objects {

@@ -3,10 +3,10 @@ package check
 import (
 	"errors"
 
-	"kiln/render/containerd"
-	"kiln/render/node"
+	"kiln/render/facts/node"
+	"kiln/render/facts/target"
+	"kiln/render/machine/containerd"
 	"kiln/render/plan"
-	"kiln/render/target"
 )
 
 // checkImages checks that kiln's programs on the machine run the images that the configuration

@@ -6,11 +6,10 @@ import (
 	"path"
 	"slices"
 
-	"kiln/render/check/command"
 	"kiln/render/check/machine"
-	"kiln/render/node"
+	"kiln/render/facts/node"
+	"kiln/render/facts/target"
 	"kiln/render/plan"
-	"kiln/render/target"
 )
 
 // inspection is the check of one machine.
@@ -137,7 +136,7 @@ func (c *inspection) readPrograms() {
 
 // checkCommands checks the command lines of the programs.
 func (c *inspection) checkCommands() {
-	problems, errs := c.facts.commands.Check(&command.Machine{
+	problems, errs := c.facts.commands.Check(&machine.Machine{
 		Machine: c.machine, Node: c.node, Programs: c.programs, Kubelet: c.kubelet,
 	})
 	if len(problems) > 0 {

@@ -8,13 +8,13 @@ import (
 
 	"sigs.k8s.io/yaml"
 
-	"kiln/render/check/audit"
+	"kiln/render/check/machine"
 	"kiln/render/config"
-	"kiln/render/kinds"
-	"kiln/render/node"
+	"kiln/render/facts/node"
+	"kiln/render/facts/target"
+	"kiln/render/kube/kinds"
 	"kiln/render/plan"
-	"kiln/render/target"
-	"kiln/render/yamlbound"
+	"kiln/render/text/yamltext"
 )
 
 // checkKinds checks the static pods, the API objects and the configuration files of the programs of
@@ -71,7 +71,7 @@ func (h head) String() string { return strings.TrimSpace(h.Kind + " " + h.Metada
 // headOf returns the head of a document, an empty one if it has none. A file of the user may be
 // anything.
 func headOf(text []byte) (is head) {
-	if yamlbound.Object.Check(text) == nil {
+	if yamltext.Object.Check(text) == nil {
 		_ = yaml.Unmarshal(text, &is) // a document that cannot be read has no head
 	}
 	return is
@@ -98,7 +98,7 @@ func (d *document) findings(text []byte) []kinds.Finding {
 	if d.static {
 		return d.checker.StaticPod(text)
 	}
-	return append(d.checker.Check(text), audit.Findings(text)...)
+	return append(d.checker.Check(text), machine.Findings(text)...)
 }
 
 // findingsIn returns what is wrong with a document, and looks at each content once.

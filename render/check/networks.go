@@ -6,8 +6,8 @@ import (
 	"strings"
 
 	"kiln/render/check/machine"
+	"kiln/render/facts/target"
 	"kiln/render/plan"
-	"kiln/render/target"
 )
 
 // checkNetworks checks that the machine's addresses, the control plane's flags and the kubelet's

@@ -6,7 +6,7 @@ import (
 	"strconv"
 
 	"kiln/render/check/machine"
-	"kiln/render/node"
+	"kiln/render/facts/node"
 )
 
 // Permission bits.

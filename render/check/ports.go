@@ -12,8 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"kiln/render/check/machine"
+	"kiln/render/facts/target"
 	"kiln/render/plan"
-	"kiln/render/target"
 	"kiln/templates"
 )
 

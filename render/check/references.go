@@ -8,10 +8,9 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"kiln/render/check/command"
 	"kiln/render/check/machine"
 	"kiln/render/config"
-	"kiln/render/node"
+	"kiln/render/facts/node"
 	"kiln/render/plan"
 )
 
@@ -137,7 +136,7 @@ func (c *inspection) requireUsable(p *machine.Program, flag, inside string) {
 // failFlag adds an error about a flag of a static pod: a problem where a line of the user's files
 // is to blame.
 func (c *inspection) failFlag(p *machine.Program, flag, message string) {
-	m := &command.Machine{Machine: c.machine, Node: c.node}
+	m := &machine.Machine{Machine: c.machine, Node: c.node}
 	if problem, ok := c.facts.commands.FlagProblem(m, p, flag, message); ok {
 		c.errs = append(c.errs, config.Problems{problem})
 		return

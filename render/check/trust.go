@@ -15,8 +15,8 @@ import (
 
 	"kiln/pki"
 	"kiln/render/check/machine"
+	"kiln/render/facts/target"
 	"kiln/render/plan"
-	"kiln/render/target"
 )
 
 // checkTrust checks both sides of each connection: a certificate verifies where it is shown,

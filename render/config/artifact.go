@@ -8,8 +8,8 @@ import (
 	"slices"
 	"strings"
 
-	"kiln/render/shell"
-	"kiln/render/target"
+	"kiln/render/facts/target"
+	"kiln/render/text/wording"
 )
 
 // LockPath returns the path of a configuration's lock: cluster.lock.yaml for cluster.yaml, and for
@@ -37,7 +37,7 @@ func Flag(path string) string {
 	case "", "cluster.yaml", "standard input":
 		return ""
 	}
-	return " --config " + shell.Word(path)
+	return " --config " + wording.ShellWord(path)
 }
 
 // FindArtifact returns a file that machines fetch. It comes from the lock if the cluster has one,

@@ -9,8 +9,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation"
 
-	"kiln/render/flags"
-	"kiln/render/yamlpath"
+	"kiln/render/kube/flags"
+	"kiln/render/text/yamltext"
 )
 
 // checker reports every value that the types allow and a cluster does not. It changes nothing.
@@ -18,7 +18,7 @@ type checker struct {
 	*reporter
 	c      *Cluster
 	values *Values
-	spec   *yamlpath.Location
+	spec   *yamltext.Location
 
 	pods, services []netip.Prefix // the subnets by index; those with a problem are zero
 	version        version        // kubernetesVersion; zero if it has a problem
@@ -40,7 +40,7 @@ type checker struct {
 var roles = structs[reflect.TypeFor[Node]()].byName["role"].enum
 
 // label checks an RFC 1123 label.
-func (v *checker) label(name string, at *yamlpath.Location) {
+func (v *checker) label(name string, at *yamltext.Location) {
 	if len(validation.IsDNS1123Label(name)) > 0 {
 		v.report(at, "%s is not a valid name; write lower-case letters, digits and '-', "+
 			"at most 63, with a letter or digit at both ends", quote(name))
@@ -50,7 +50,7 @@ func (v *checker) label(name string, at *yamlpath.Location) {
 // oneSource checks that exactly one of two fields gives a content: inline has the content itself,
 // from the name of a file. ok reports whether one does.
 func (v *checker) oneSource(
-	content, file, inline, from string, at *yamlpath.Location,
+	content, file, inline, from string, at *yamltext.Location,
 ) (ok bool) {
 	hasContent := content != "" || v.has(at.Key(inline))
 	hasFile := file != "" || v.has(at.Key(from))
@@ -70,14 +70,14 @@ func (v *checker) oneSource(
 }
 
 // has reports whether the file has a value at a location.
-func (v *checker) has(at *yamlpath.Location) bool {
-	value, _ := yamlpath.Find(v.root, at)
+func (v *checker) has(at *yamltext.Location) bool {
+	value, _ := yamltext.Find(v.root, at)
 	return value != nil
 }
 
 // line returns " (line 12)" for a location, "" if it has no line.
-func (v *checker) line(at *yamlpath.Location) string {
-	if line, _ := yamlpath.Position(v.root, at); line > 0 {
+func (v *checker) line(at *yamltext.Location) string {
+	if line, _ := yamltext.Position(v.root, at); line > 0 {
 		return fmt.Sprintf(" (line %d)", line)
 	}
 	return ""
@@ -85,7 +85,7 @@ func (v *checker) line(at *yamlpath.Location) string {
 
 // reportTaken reports a value that is already that of another node, under a key there. first is the
 // index of that node.
-func (v *checker) reportTaken(value string, first int, key string, at *yamlpath.Location) {
+func (v *checker) reportTaken(value string, first int, key string, at *yamltext.Location) {
 	there := v.spec.Key("nodes").Index(first).Key(key)
 	v.report(at, "%s is already that of %s (nodes[%d])%s; every machine has its own",
 		value, v.c.Spec.Nodes[first].Name, first, v.line(there))
@@ -111,7 +111,7 @@ func (v *checker) fits(is4 bool) bool {
 }
 
 // outside reports an address that lies in a pod or service subnet.
-func (v *checker) outside(a netip.Addr, at *yamlpath.Location) {
+func (v *checker) outside(a netip.Addr, at *yamltext.Location) {
 	for i, p := range v.pods {
 		if p.IsValid() && p.Contains(a) {
 			v.report(at, "%s lies in network.podSubnets[%d] %s; move one of them", a, i, p)
@@ -129,7 +129,7 @@ func (v *checker) outside(a netip.Addr, at *yamlpath.Location) {
 const shortestBoot = Duration(5 * time.Minute)
 
 // window checks a duration that begins with the bundle and in which machines have to boot.
-func (v *checker) window(d Duration, at *yamlpath.Location) {
+func (v *checker) window(d Duration, at *yamltext.Location) {
 	v.span(d, at)
 	if d > 0 && d%Duration(time.Second) == 0 && d < shortestBoot {
 		v.report(at, "%s has ended before a machine is up: it begins when the bundle is made; "+
@@ -138,7 +138,7 @@ func (v *checker) window(d Duration, at *yamlpath.Location) {
 }
 
 // span checks a duration that must be more than 0 and of whole seconds.
-func (v *checker) span(d Duration, at *yamlpath.Location) {
+func (v *checker) span(d Duration, at *yamltext.Location) {
 	switch {
 	case d <= 0:
 		v.report(at, "%s is not more than 0; "+

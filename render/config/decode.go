@@ -8,7 +8,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"kiln/render/yamlpath"
+	"kiln/render/text/yamltext"
 )
 
 // decoder fills the types from a YAML document. It walks the document itself, so that each problem
@@ -20,7 +20,7 @@ type decoder struct {
 
 // value decodes n into v, which f describes. If something does not fit, value reports it and leaves
 // v as it is, or with what could be read of a list or map.
-func (d decoder) value(n *yaml.Node, v reflect.Value, f *field, at *yamlpath.Location) {
+func (d decoder) value(n *yaml.Node, v reflect.Value, f *field, at *yamltext.Location) {
 	if !d.plain(n, at) {
 		return
 	}
@@ -61,7 +61,7 @@ func (d decoder) value(n *yaml.Node, v reflect.Value, f *field, at *yamlpath.Loc
 
 // plain reports an alias, an anchor, a tag, and a value that is nested too deeply. ok reports
 // whether the value can still be read.
-func (d decoder) plain(n *yaml.Node, at *yamlpath.Location) (ok bool) {
+func (d decoder) plain(n *yaml.Node, at *yamltext.Location) (ok bool) {
 	if n.Anchor != "" {
 		d.softAt(n, at, "anchors (&%s) are not allowed; remove it", n.Anchor)
 	}
@@ -103,7 +103,7 @@ func (d decoder) beginsWith(n *yaml.Node, c byte) bool {
 // pairs calls f for every key of a map that is a plain string and occurs for the first time. It
 // reports the others.
 func (d decoder) pairs(
-	n *yaml.Node, at *yamlpath.Location, f func(key, value *yaml.Node, at *yamlpath.Location),
+	n *yaml.Node, at *yamltext.Location, f func(key, value *yaml.Node, at *yamltext.Location),
 ) {
 	if count := len(n.Content) / 2; count > maxKeys {
 		d.breakAt(n, at, "has %d keys; at most %d are read", count, maxKeys)
@@ -145,7 +145,7 @@ func (d decoder) pairs(
 }
 
 // reportBadKey reports a key that names no field. The other keys of its map are still read.
-func (d decoder) reportBadKey(key *yaml.Node, in *yamlpath.Location, format string, args ...any) {
+func (d decoder) reportBadKey(key *yaml.Node, in *yamltext.Location, format string, args ...any) {
 	d.add(key.Line, key.Column, in.String(), fmt.Sprintf(format, args...))
 }
 
@@ -184,7 +184,7 @@ func (k *earlierKeys) find(i int) *yaml.Node {
 }
 
 // fields decodes a map with known keys into a struct.
-func (d decoder) fields(n *yaml.Node, v reflect.Value, at *yamlpath.Location) {
+func (d decoder) fields(n *yaml.Node, v reflect.Value, at *yamltext.Location) {
 	known := structs[v.Type()]
 	if n.Kind != yaml.MappingNode {
 		d.reportNoMap(n, known, at)
@@ -193,7 +193,7 @@ func (d decoder) fields(n *yaml.Node, v reflect.Value, at *yamlpath.Location) {
 	d.reportStrays(n, v.Type(), at)
 	var set fieldSet
 	var present uint64
-	d.pairs(n, at, func(key, value *yaml.Node, here *yamlpath.Location) {
+	d.pairs(n, at, func(key, value *yaml.Node, here *yamltext.Location) {
 		f := known.byName[key.Value]
 		if f == nil && d.isHidden(here) {
 			return
@@ -243,7 +243,7 @@ func machineOf(v reflect.Value) *Machine {
 }
 
 // reportMissing reports a required key that the map n does not have.
-func (d decoder) reportMissing(n *yaml.Node, f *field, at *yamlpath.Location) {
+func (d decoder) reportMissing(n *yaml.Node, f *field, at *yamltext.Location) {
 	if d.isHidden(at.Key(f.name)) {
 		return
 	}
@@ -264,7 +264,7 @@ func remedyOf(f *field) string {
 }
 
 // reportZero reports a zero value that would be taken for an absent one and become the default.
-func (d decoder) reportZero(n *yaml.Node, f *field, at *yamlpath.Location) {
+func (d decoder) reportZero(n *yaml.Node, f *field, at *yamltext.Location) {
 	if d.isHidden(at) {
 		return
 	}
@@ -287,7 +287,7 @@ func zeroText(n *yaml.Node) string {
 func isZeroDefault(def string) bool { return def == "0" || def == "0s" || def == "false" }
 
 // list decodes a list.
-func (d decoder) list(n *yaml.Node, v reflect.Value, f *field, at *yamlpath.Location) {
+func (d decoder) list(n *yaml.Node, v reflect.Value, f *field, at *yamltext.Location) {
 	count, element := len(n.Content), v.Type().Elem()
 	if n.Kind != yaml.SequenceNode {
 		d.reportNoList(n, structs[element], at)

@@ -6,17 +6,17 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"kiln/render/yamlpath"
+	"kiln/render/text/yamltext"
 )
 
 // strings decodes a map with free keys whose values are strings.
-func (d decoder) strings(n *yaml.Node, v reflect.Value, at *yamlpath.Location) {
+func (d decoder) strings(n *yaml.Node, v reflect.Value, at *yamltext.Location) {
 	if n.Kind != yaml.MappingNode {
 		d.reportWrongKind(n, kindMap, at)
 		return
 	}
 	m := make(map[string]string, len(n.Content)/2)
-	d.pairs(n, at, func(key, value *yaml.Node, here *yamlpath.Location) {
+	d.pairs(n, at, func(key, value *yaml.Node, here *yamltext.Location) {
 		if !d.freeKey(key, here) || !d.plain(value, here) {
 			return
 		}
@@ -29,7 +29,7 @@ func (d decoder) strings(n *yaml.Node, v reflect.Value, at *yamlpath.Location) {
 
 // freeKey reports a key that some parsers do not read as a string. ok reports whether it can be
 // used.
-func (d decoder) freeKey(key *yaml.Node, at *yamlpath.Location) (ok bool) {
+func (d decoder) freeKey(key *yaml.Node, at *yamltext.Location) (ok bool) {
 	if key.Style != 0 || key.ShortTag() == "!!str" && !booleanWord.MatchString(key.Value) {
 		return d.characters(key, at)
 	}
@@ -41,11 +41,11 @@ func (d decoder) freeKey(key *yaml.Node, at *yamlpath.Location) (ok bool) {
 // free decodes a value of a field that belongs to another program: any YAML that all parsers read
 // in the same way. Maps become map[string]any, lists []any, scalars string, int64, float64, bool or
 // nil.
-func (d decoder) free(n *yaml.Node, at *yamlpath.Location) any {
+func (d decoder) free(n *yaml.Node, at *yamltext.Location) any {
 	switch n.Kind {
 	case yaml.MappingNode:
 		m := make(map[string]any, len(n.Content)/2)
-		d.pairs(n, at, func(key, value *yaml.Node, here *yamlpath.Location) {
+		d.pairs(n, at, func(key, value *yaml.Node, here *yamltext.Location) {
 			if d.freeKey(key, here) && d.plain(value, here) {
 				m[key.Value] = d.free(value, here)
 			}
@@ -65,7 +65,7 @@ func (d decoder) free(n *yaml.Node, at *yamlpath.Location) any {
 
 // freeScalar decodes a scalar of a free value. It returns the string in the file if it reports a
 // problem.
-func (d decoder) freeScalar(n *yaml.Node, at *yamlpath.Location) any {
+func (d decoder) freeScalar(n *yaml.Node, at *yamltext.Location) any {
 	if n.Style != 0 {
 		d.characters(n, at)
 		return n.Value

@@ -7,11 +7,11 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"kiln/render/yamlpath"
+	"kiln/render/text/yamltext"
 )
 
 // reportWrongKind reports a value of another kind than want, such as a list where a map belongs.
-func (d decoder) reportWrongKind(n *yaml.Node, want string, at *yamlpath.Location) {
+func (d decoder) reportWrongKind(n *yaml.Node, want string, at *yamltext.Location) {
 	if isNull(n) {
 		d.breakAt(n, at, "has no value; write a %s or remove the key", want)
 		return
@@ -29,7 +29,7 @@ func isNull(n *yaml.Node) bool {
 }
 
 // reportNoMap reports a value that is not a map, where one with the known keys belongs.
-func (d decoder) reportNoMap(n *yaml.Node, known *fieldList, at *yamlpath.Location) {
+func (d decoder) reportNoMap(n *yaml.Node, known *fieldList, at *yamltext.Location) {
 	field, missing := "", ""
 	if n.Kind == yaml.ScalarNode {
 		field, missing = splitKey(n.Value, known)
@@ -52,7 +52,7 @@ func (d decoder) reportNoMap(n *yaml.Node, known *fieldList, at *yamlpath.Locati
 
 // reportNoList reports a value that is not a list. known are the keys of the list's items, nil if
 // these are not maps.
-func (d decoder) reportNoList(n *yaml.Node, known *fieldList, at *yamlpath.Location) {
+func (d decoder) reportNoList(n *yaml.Node, known *fieldList, at *yamltext.Location) {
 	if n.Kind != yaml.MappingNode || len(n.Content) == 0 || known == nil {
 		d.reportWrongKind(n, kindList, at)
 		return
@@ -86,7 +86,7 @@ func flagIn(n *yaml.Node, known *fieldList) string {
 
 // reportStrays reports keys of a list's last item that are not indented like the item, and hides
 // them here and there. n is the map with the list.
-func (d decoder) reportStrays(n *yaml.Node, t reflect.Type, at *yamlpath.Location) {
+func (d decoder) reportStrays(n *yaml.Node, t reflect.Type, at *yamltext.Location) {
 	known := structs[t]
 	for i := 2; i+1 < len(n.Content); i += 2 {
 		key, list := n.Content[i], n.Content[i-1]
@@ -118,7 +118,7 @@ func (d decoder) reportStrays(n *yaml.Node, t reflect.Type, at *yamlpath.Locatio
 
 // beginsItem reports whether the i-th node of a map, a key that the map has already, begins another
 // item of the list around it: the map's first key is there again, and one more.
-func beginsItem(n *yaml.Node, i int, at *yamlpath.Location) bool {
+func beginsItem(n *yaml.Node, i int, at *yamltext.Location) bool {
 	if n.Content[i].Value != n.Content[0].Value || n.Style&yaml.FlowStyle != 0 ||
 		!strings.HasSuffix(at.String(), "]") {
 		return false

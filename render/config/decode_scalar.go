@@ -10,10 +10,10 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"kiln/render/credential"
-	"kiln/render/suggest"
-	"kiln/render/target"
-	"kiln/render/yamlpath"
+	"kiln/render/facts/target"
+	"kiln/render/text/credential"
+	"kiln/render/text/wording"
+	"kiln/render/text/yamltext"
 )
 
 // Notations of a plain scalar that every YAML parser reads as a number.
@@ -34,7 +34,7 @@ func isBoolean(n *yaml.Node) bool {
 
 // string returns the string that n is. ok reports whether n is one. string reports a number, and ok
 // is true: the check of the field may know better what is wrong.
-func (d decoder) string(n *yaml.Node, at *yamlpath.Location) (s string, ok bool) {
+func (d decoder) string(n *yaml.Node, at *yamltext.Location) (s string, ok bool) {
 	if n.Kind != yaml.ScalarNode {
 		d.reportWrongKind(n, kindString, at)
 		return "", false
@@ -56,7 +56,7 @@ func (d decoder) string(n *yaml.Node, at *yamlpath.Location) (s string, ok bool)
 
 // characters reports credentials and control characters, which escapes can bring into a string. ok
 // reports whether the string can still be used.
-func (d decoder) characters(n *yaml.Node, at *yamlpath.Location) (ok bool) {
+func (d decoder) characters(n *yaml.Node, at *yamltext.Location) (ok bool) {
 	const problem = "holds %s; secrets belong in the bundle, " +
 		"or in a file named by contentFrom with secret: true"
 	switch found, has := credential.Find([]byte(n.Value)); {
@@ -83,7 +83,7 @@ func (d decoder) characters(n *yaml.Node, at *yamlpath.Location) (ok bool) {
 var futureVersion = regexp.MustCompile(`^kiln\.dev/v[0-9]+((alpha|beta)[0-9]+)?$`)
 
 // checkAllowed reports a value that is not one of the allowed values of its field, if it has some.
-func (d decoder) checkAllowed(n *yaml.Node, s string, f *field, at *yamlpath.Location) {
+func (d decoder) checkAllowed(n *yaml.Node, s string, f *field, at *yamltext.Location) {
 	if len(f.enum) == 0 || slices.Contains(f.enum, s) {
 		return
 	}
@@ -100,7 +100,7 @@ func (d decoder) checkAllowed(n *yaml.Node, s string, f *field, at *yamlpath.Loc
 	switch alias, ok := target.FindAlias(f.name, s); {
 	case !ok:
 		d.breakAt(n, at, "%s is not allowed; write one of %s%s",
-			quote(s), list, suggest.Hint(s, f.enum))
+			quote(s), list, wording.Hint(s, f.enum))
 	case alias.Name == "":
 		d.breakAt(n, at, "%s is not allowed: %s; write one of %s", quote(s), alias.Advice, list)
 	case alias.Advice == "":
@@ -112,7 +112,7 @@ func (d decoder) checkAllowed(n *yaml.Node, s string, f *field, at *yamlpath.Loc
 }
 
 // bool decodes true or false.
-func (d decoder) bool(n *yaml.Node, v reflect.Value, at *yamlpath.Location) {
+func (d decoder) bool(n *yaml.Node, v reflect.Value, at *yamltext.Location) {
 	if n.Kind != yaml.ScalarNode || n.ShortTag() == "!!null" {
 		d.reportWrongKind(n, kindBoolean, at)
 		return
@@ -127,7 +127,7 @@ func (d decoder) bool(n *yaml.Node, v reflect.Value, at *yamlpath.Location) {
 }
 
 // int decodes a whole number in decimal digits.
-func (d decoder) int(n *yaml.Node, v reflect.Value, at *yamlpath.Location) {
+func (d decoder) int(n *yaml.Node, v reflect.Value, at *yamltext.Location) {
 	if n.Kind != yaml.ScalarNode || n.ShortTag() == "!!null" {
 		d.reportWrongKind(n, kindNumber, at)
 		return
@@ -163,7 +163,7 @@ func shown(n *yaml.Node) string {
 }
 
 // duration decodes a Duration.
-func (d decoder) duration(n *yaml.Node, s string, v reflect.Value, at *yamlpath.Location) {
+func (d decoder) duration(n *yaml.Node, s string, v reflect.Value, at *yamltext.Location) {
 	span, err := time.ParseDuration(s)
 	if err != nil {
 		d.breakAt(n, at, "%s is not a duration; %s", quote(s), durationAdvice(s))

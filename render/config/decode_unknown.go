@@ -9,8 +9,8 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"kiln/render/suggest"
-	"kiln/render/yamlpath"
+	"kiln/render/text/wording"
+	"kiln/render/text/yamltext"
 )
 
 const (
@@ -25,7 +25,7 @@ var secretKey = regexp.MustCompile(
 
 // reportUnknown reports a key that is not one of the known ones, with the best guess at what was
 // meant.
-func (d decoder) reportUnknown(key *yaml.Node, t reflect.Type, at *yamlpath.Location) {
+func (d decoder) reportUnknown(key *yaml.Node, t reflect.Type, at *yamltext.Location) {
 	if len(d.found) > maxProblems {
 		// No message shows this problem any more, and the guess takes time.
 		d.breakAt(key, at, "unknown field")
@@ -41,7 +41,7 @@ func (d decoder) reportUnknown(key *yaml.Node, t reflect.Type, at *yamlpath.Loca
 		names[i] = known.list[i].name
 	}
 	var hint string
-	near := suggest.Nearest(key.Value, names)
+	near := wording.Nearest(key.Value, names)
 	owners := ownersOf(key.Value)
 	field := fieldFor(t, known, key.Value)
 	switch {

@@ -6,7 +6,7 @@ import (
 	"reflect"
 	"time"
 
-	"kiln/render/target"
+	"kiln/render/facts/target"
 )
 
 // setDefaults sets absent fields to the default of their tags, then those whose default follows

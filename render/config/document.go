@@ -12,7 +12,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"kiln/render/yamlfault"
+	"kiln/render/text/yamltext"
 )
 
 // Limits of a cluster.yaml. They bound time and memory. No real cluster comes near them.
@@ -66,7 +66,7 @@ func readDocument(data []byte, r *reporter) *yaml.Node {
 	if second > 0 || root.Kind != yaml.MappingNode {
 		// A mark of a merge conflict in the first line begins a text, which ends where a line is
 		// indented less.
-		if fault, ok := yamlfault.Find(data, fieldNames()); ok {
+		if fault, ok := yamltext.FindFault(data, fieldNames()); ok {
 			r.add(fault.Line, fault.Column, "", fault.Message)
 			return nil
 		}
@@ -237,7 +237,7 @@ func reportSyntax(err error, data []byte, reached int, r *reporter) {
 			fmt.Sprintf("is nested too deeply; at most %d levels are read", maxDepth))
 		return
 	}
-	if fault, ok := yamlfault.Find(data, fieldNames()); ok {
+	if fault, ok := yamltext.FindFault(data, fieldNames()); ok {
 		r.add(fault.Line, fault.Column, "", fault.Message)
 		return
 	}
@@ -250,7 +250,7 @@ func reportSyntax(err error, data []byte, reached int, r *reporter) {
 	if strings.HasPrefix(message, "did not find expected") {
 		line = max(line, reached)
 	}
-	column := yamlfault.Indentation(lineAt(data, line))
+	column := yamltext.Indentation(lineAt(data, line))
 	r.add(line, column, "", fmt.Sprintf("is not valid YAML (%s); "+
 		"check indentation, brackets and quotes here and on the line before", message))
 }

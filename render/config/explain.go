@@ -10,8 +10,8 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"kiln/render/suggest"
-	"kiln/render/yamlpath"
+	"kiln/render/text/wording"
+	"kiln/render/text/yamltext"
 )
 
 // Given is a value that one source gave.
@@ -81,7 +81,7 @@ func onOneLine(value any) string {
 // sources: the layer that won, then the wider ones that it overrode. Layers merge maps key by key,
 // so a map yields a setting for each value in it. machine is the name of a node or pool. path is
 // written as below machines, or as in messages, which name a layer before it. The error is a
-// *suggest.Unknown if there is no such machine or field.
+// *wording.Unknown if there is no such machine or field.
 func (c *Cluster) Explain(machine, path string) ([]Setting, error) {
 	e, entry, err := c.entry(machine)
 	if err != nil {
@@ -106,7 +106,7 @@ func (c *Cluster) Explain(machine, path string) ([]Setting, error) {
 	}
 	known := append(asDocument(c).Names(), keysOf(reflect.TypeFor[Spec]())...)
 	known = append(append(known, keysOf(machineType)...), keysOf(entryType(entry))...)
-	return nil, suggest.NoSuch(first, known,
+	return nil, wording.NoSuch(first, known,
 		"%q is neither a setting of a machine nor a field of cluster.yaml", path)
 }
 
@@ -137,7 +137,7 @@ func (c *Cluster) entry(machine string) (Effective, string, error) {
 		}
 		names = append(names, c.Spec.Pools[i].Name)
 	}
-	return Effective{}, "", suggest.NoSuch(machine, names, "there is no node or pool %q", machine)
+	return Effective{}, "", wording.NoSuch(machine, names, "there is no node or pool %q", machine)
 }
 
 // entryType returns the type of the entry at a path that entry returned.
@@ -149,19 +149,19 @@ func entryType(entry string) reflect.Type {
 }
 
 // asDocument returns a configuration, or a part of one, as a document.
-func asDocument(v any) yamlpath.Document {
+func asDocument(v any) yamltext.Document {
 	text, err := json.Marshal(v)
 	if err != nil {
 		panic("config: a configuration cannot be written: " + err.Error())
 	}
-	return yamlpath.Documents(text)[0]
+	return yamltext.Documents(text)[0]
 }
 
 // clusterField explains a field that no layer overrides. A map yields a setting for each value in
 // it.
 func (c *Cluster) clusterField(path string) ([]Setting, error) {
 	root := c.source.root
-	written, effective := yamlpath.NewDocument(root), asDocument(c)
+	written, effective := yamltext.NewDocument(root), asDocument(c)
 	if inSpec(path) {
 		written, _ = written.Member("spec")
 		effective, _ = effective.Member("spec")
@@ -204,7 +204,7 @@ func (c *Cluster) machineSetting(e *Effective, name, path string) ([]Setting, er
 	merges := t == freeMapType || t == stringsType
 	effective := asDocument(e.Machine)
 	layers := e.Layers()
-	docs := make([]yamlpath.Document, len(layers))
+	docs := make([]yamltext.Document, len(layers))
 	for i, layer := range layers {
 		docs[i] = c.layerDocument(layer)
 	}
@@ -222,7 +222,7 @@ func (c *Cluster) machineSetting(e *Effective, name, path string) ([]Setting, er
 		}
 		return nil, err
 	}
-	paths := []yamlpath.Path{p}
+	paths := []yamltext.Path{p}
 	if merges {
 		if leaves := effective.Leaves(p); len(leaves) > 0 {
 			paths = leaves
@@ -248,11 +248,11 @@ func (c *Cluster) machineSetting(e *Effective, name, path string) ([]Setting, er
 }
 
 // layerDocument returns the settings of one layer as the configuration has them.
-func (c *Cluster) layerDocument(layer *Effective) yamlpath.Document {
+func (c *Cluster) layerDocument(layer *Effective) yamltext.Document {
 	if layer.Layer != layerDefault && c.source != nil {
 		at := locate(c.source.root, layer.Layer)
-		if n, _ := yamlpath.Find(c.source.root, at); n != nil {
-			return yamlpath.NewDocument(n)
+		if n, _ := yamltext.Find(c.source.root, at); n != nil {
+			return yamltext.NewDocument(n)
 		}
 	}
 	return asDocument(layer.own)
@@ -260,7 +260,7 @@ func (c *Cluster) layerDocument(layer *Effective) yamlpath.Document {
 
 // layerPlace returns the place of a value in one layer. The path of the value begins with the name
 // of its field.
-func (c *Cluster) layerPlace(layer *Effective, name string, p yamlpath.Path) Place {
+func (c *Cluster) layerPlace(layer *Effective, name string, p yamltext.Path) Place {
 	place := c.Place(layer.At(name), "", p[1:])
 	place.Field = layer.At(p.String())
 	return place

@@ -3,8 +3,8 @@ package config
 import (
 	"strings"
 
-	"kiln/render/kinds"
-	"kiln/render/suggest"
+	"kiln/render/kube/kinds"
+	"kiln/render/text/wording"
 )
 
 // kubeletKey begins the paths of settings that are fields of KubeletConfiguration.
@@ -12,7 +12,7 @@ const kubeletKey = "kubelet."
 
 // unknownKubeletField returns the error about a path below kubelet that the KubeletConfiguration of
 // a machine does not have, or nil. Elements of lists and keys of its free maps are not looked at.
-func (c *Cluster) unknownKubeletField(e *Effective, path string) *suggest.Unknown {
+func (c *Cluster) unknownKubeletField(e *Effective, path string) *wording.Unknown {
 	rest, ok := strings.CutPrefix(path, kubeletKey)
 	if !ok {
 		return nil

@@ -9,8 +9,8 @@ import (
 	"regexp"
 	"slices"
 
-	"kiln/render/credential"
-	"kiln/render/yamlpath"
+	"kiln/render/text/credential"
+	"kiln/render/text/yamltext"
 )
 
 // What to do about a credential in a file of the user, by the field that names the file.
@@ -26,7 +26,7 @@ const (
 // reportExposed reports a file with a credential that people would see, in the review twin or on
 // the machine. todo says what to do about it. "" allows credentials here, except the bundle of this
 // cluster: no machine may have that.
-func (l *loader) reportExposed(name, todo string, at *yamlpath.Location) {
+func (l *loader) reportExposed(name, todo string, at *yamltext.Location) {
 	content, read := l.source.texts[cleanPath(name)]
 	if !read || l.isHidden(at) {
 		return
@@ -45,7 +45,7 @@ func (l *loader) reportExposed(name, todo string, at *yamlpath.Location) {
 
 // reportExposedFolder reports a file of an add-on's folder that is the bundle of this cluster.
 // Other credentials are allowed there, because they may become a Secret.
-func (l *loader) reportExposedFolder(name string, at *yamlpath.Location) {
+func (l *loader) reportExposedFolder(name string, at *yamltext.Location) {
 	for _, file := range slices.Sorted(maps.Keys(l.source.folders[cleanPath(name)])) {
 		found, ok := l.find(file, l.source.folders[cleanPath(name)][file])
 		if ok && found.Bundle == l.cluster {

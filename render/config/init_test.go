@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kiln/render/config"
-	"kiln/render/target"
+	"kiln/render/facts/target"
 )
 
 // firstConfig returns the configuration that kiln init writes without flags but the name.

@@ -9,8 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 
-	"kiln/render/credential"
-	"kiln/render/yamlpath"
+	"kiln/render/text/credential"
+	"kiln/render/text/yamltext"
 )
 
 // The most bytes of a file that cluster.yaml names, of all files of a folder, and of all files that
@@ -80,7 +80,7 @@ func load(c *Cluster, dir fs.FS, public bool, r *reporter) {
 }
 
 // machine reads the files that the settings of a layer name.
-func (l *loader) machine(m *Machine, at *yamlpath.Location) {
+func (l *loader) machine(m *Machine, at *yamltext.Location) {
 	l.size = 0
 	for i, f := range m.Files {
 		if f.ContentFrom != "" {
@@ -112,7 +112,7 @@ func (l *loader) machine(m *Machine, at *yamlpath.Location) {
 }
 
 // scripts reads the files that scripts name.
-func (l *loader) scripts(scripts []Script, at *yamlpath.Location) {
+func (l *loader) scripts(scripts []Script, at *yamltext.Location) {
 	for i, s := range scripts {
 		if s.ContentFrom != "" {
 			l.secret(s.ContentFrom, s.Secret, markScript, at.Index(i).Key("contentFrom"))
@@ -121,7 +121,7 @@ func (l *loader) scripts(scripts []Script, at *yamlpath.Location) {
 }
 
 // patches reads the files that patches name.
-func (l *loader) patches(patches []Patch, at *yamlpath.Location) {
+func (l *loader) patches(patches []Patch, at *yamltext.Location) {
 	for i, p := range patches {
 		if p.PatchFrom != "" {
 			// The patch may be for a Secret. Package check looks at the patched objects.
@@ -133,7 +133,7 @@ func (l *loader) patches(patches []Patch, at *yamlpath.Location) {
 // secret reads one file that may contain a secret. If secrets may be missing and this one is, then
 // nothing more of the field is reported. todo says what to do about a credential in a file that is
 // not marked as a secret.
-func (l *loader) secret(name string, secret bool, todo string, at *yamlpath.Location) {
+func (l *loader) secret(name string, secret bool, todo string, at *yamltext.Location) {
 	if secret && l.public && checkName(name) == nil && l.dir != nil {
 		if _, err := fs.Stat(l.dir, cleanPath(name)); errors.Is(err, fs.ErrNotExist) {
 			l.hide(at.String())
@@ -150,7 +150,7 @@ func (l *loader) secret(name string, secret bool, todo string, at *yamlpath.Loca
 }
 
 // text reads one file. todo says what to do about a credential in it; "" allows one.
-func (l *loader) text(name, todo string, at *yamlpath.Location) {
+func (l *loader) text(name, todo string, at *yamltext.Location) {
 	l.once("text", name, at, func(clean string, info fs.FileInfo) error {
 		if info.IsDir() {
 			return errors.New("is a folder; name a file")
@@ -172,7 +172,7 @@ func (l *loader) text(name, todo string, at *yamlpath.Location) {
 }
 
 // addon reads one file, or all files of a folder with a kustomization.
-func (l *loader) addon(name string, at *yamlpath.Location) {
+func (l *loader) addon(name string, at *yamltext.Location) {
 	l.once("addon", name, at, func(clean string, info fs.FileInfo) error {
 		if !info.IsDir() {
 			data, err := readFile(l.dir, clean, info)
@@ -193,7 +193,7 @@ func (l *loader) addon(name string, at *yamlpath.Location) {
 
 // once reads a file where its name occurs for the first time, and reports the error wherever the
 // name occurs. The same name may fail as one kind of file and not as another.
-func (l *loader) once(kind, name string, at *yamlpath.Location, read readFunc) {
+func (l *loader) once(kind, name string, at *yamltext.Location, read readFunc) {
 	if l.isHidden(at) {
 		return
 	}

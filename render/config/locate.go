@@ -6,7 +6,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"kiln/render/yamlpath"
+	"kiln/render/text/yamltext"
 )
 
 // outsideSpec are the fields of cluster.yaml that are not below spec.
@@ -14,8 +14,8 @@ var outsideSpec = []string{"apiVersion", "kind", "metadata"}
 
 // locations returns the location of the whole file and that of its spec. No path has the key spec
 // in front of the fields below it.
-func locations() (root, spec *yamlpath.Location) {
-	root = &yamlpath.Location{}
+func locations() (root, spec *yamltext.Location) {
+	root = &yamltext.Location{}
 	return root, root.Key("spec").Omit()
 }
 
@@ -26,10 +26,10 @@ func inSpec(path string) bool {
 }
 
 // locate reads a path as messages have it.
-func locate(document *yaml.Node, path string) *yamlpath.Location {
+func locate(document *yaml.Node, path string) *yamltext.Location {
 	root, spec := locations()
 	if inSpec(path) {
-		return yamlpath.Locate(document, spec, path)
+		return yamltext.Locate(document, spec, path)
 	}
-	return yamlpath.Locate(document, root, path)
+	return yamltext.Locate(document, root, path)
 }

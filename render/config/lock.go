@@ -9,8 +9,8 @@ import (
 	"regexp"
 	"strconv"
 
-	"kiln/render/target"
-	"kiln/render/yamlpath"
+	"kiln/render/facts/target"
+	"kiln/render/text/yamltext"
 )
 
 // ReadLock reads the lock of the configuration in the file path, from the folder dir; nil if there
@@ -79,7 +79,7 @@ func parseLock(data []byte, r *reporter) (*Locked, Problems) {
 
 // lockedArtifacts checks the artifacts of a lock, and returns them.
 func (r *reporter) lockedArtifacts(
-	list []LockedArtifact, at *yamlpath.Location,
+	list []LockedArtifact, at *yamltext.Location,
 ) (out []target.Artifact) {
 	seen, sums := map[string]int{}, map[string]int{}
 	for i, entry := range list {
@@ -106,7 +106,7 @@ func (r *reporter) lockedArtifacts(
 
 // lockedImages checks the images of a lock, and returns them; nil if the lock has no list of them.
 func (r *reporter) lockedImages(
-	list []LockedImage, at *yamlpath.Location,
+	list []LockedImage, at *yamltext.Location,
 ) (out []target.Image) {
 	if list == nil {
 		return nil
@@ -147,7 +147,7 @@ func quoteHash(text string) string {
 }
 
 // lockedArtifact checks one entry of a lock.
-func (r *reporter) lockedArtifact(a *LockedArtifact, at *yamlpath.Location) {
+func (r *reporter) lockedArtifact(a *LockedArtifact, at *yamltext.Location) {
 	if problem := artifactVersionProblem(a.Version); a.Version != "" && problem != "" {
 		r.report(at.Key("version"), "%s", problem)
 	}

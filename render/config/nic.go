@@ -4,14 +4,14 @@ import (
 	"net/netip"
 	"slices"
 
-	"kiln/render/yamlpath"
+	"kiln/render/text/yamltext"
 )
 
 // nic is one interface of a node while it is checked.
 type nic struct {
 	*Interface
 	values *InterfaceValues
-	at     *yamlpath.Location
+	at     *yamltext.Location
 	static []netip.Prefix // the addresses without a problem
 	bond   string         // the name of the bond whose member it is, "" if it is none
 }

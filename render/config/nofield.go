@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"kiln/render/suggest"
+	"kiln/render/text/wording"
 )
 
 // maxPlaces is how many fields of one name NoField lists.
@@ -14,10 +14,10 @@ const maxPlaces = 3
 
 // NoField returns the error for a path that Field does not know. The error names the field that was
 // probably meant: one with nearly that name, or one of that name in another place.
-func NoField(path string) *suggest.Unknown {
-	u := &suggest.Unknown{Message: fmt.Sprintf("%q is no field of cluster.yaml", path)}
+func NoField(path string) *wording.Unknown {
+	u := &wording.Unknown{Message: fmt.Sprintf("%q is no field of cluster.yaml", path)}
 	parent, key, keys := missing(strings.TrimPrefix(withoutIndices(path), "spec."))
-	if near := suggest.Nearest(key, keys); near != "" {
+	if near := wording.Nearest(key, keys); near != "" {
 		u.Nearest = parent + near
 		u.Message += fmt.Sprintf("; did you mean %q?", u.Nearest)
 		return u

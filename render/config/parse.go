@@ -8,7 +8,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"kiln/render/yamlpath"
+	"kiln/render/text/yamltext"
 )
 
 // Parse turns the bytes of a cluster.yaml into a Cluster that has all defaults and is valid. The
@@ -82,12 +82,12 @@ var lostTag = regexp.MustCompile(`(?m)[:\[{,-][ \t]+![ \t\r\n]`)
 
 // isOurs reports whether the document has the apiVersion and kind of a type, Cluster or Lock. If it
 // is of another program or of a newer release, that is its only problem.
-func isOurs(root *yaml.Node, d decoder, at *yamlpath.Location, t reflect.Type) bool {
+func isOurs(root *yaml.Node, d decoder, at *yamltext.Location, t reflect.Type) bool {
 	before := len(d.found)
 	fields := structs[t]
 	for _, key := range []string{"apiVersion", "kind"} {
 		here := at.Key(key)
-		if n, _ := yamlpath.Find(root, here); n != nil && n.Kind == yaml.ScalarNode {
+		if n, _ := yamltext.Find(root, here); n != nil && n.Kind == yaml.ScalarNode {
 			if s, ok := d.string(n, here); ok {
 				d.checkAllowed(n, s, fields.byName[key], here)
 			}

@@ -6,12 +6,12 @@ import (
 	"encoding/pem"
 	"strings"
 
-	"kiln/render/yamlpath"
+	"kiln/render/text/yamltext"
 )
 
 // pem checks that a named file has the beginning of a PEM block of the wanted kind. It notices
 // swapped files.
-func (v *checker) pem(name, want, kind string, at *yamlpath.Location) {
+func (v *checker) pem(name, want, kind string, at *yamltext.Location) {
 	text := v.c.Text(name)
 	if text == nil {
 		return
@@ -24,7 +24,7 @@ func (v *checker) pem(name, want, kind string, at *yamlpath.Location) {
 
 // trustedCA checks the CA that a machine trusts where it fetches something. urlKey is the field
 // with the URL.
-func (v *checker) trustedCA(ca, caFrom, url string, at *yamlpath.Location, urlKey string) {
+func (v *checker) trustedCA(ca, caFrom, url string, at *yamltext.Location, urlKey string) {
 	switch {
 	case ca != "" && caFrom != "":
 		v.report(at.Key("caFrom"), "is set together with ca; write one of the two")
@@ -36,7 +36,7 @@ func (v *checker) trustedCA(ca, caFrom, url string, at *yamlpath.Location, urlKe
 
 // caFile checks that a named file has a certificate in PEM, and that each of its certificates can
 // be read. A machine gets all of them.
-func (v *checker) caFile(name string, at *yamlpath.Location) {
+func (v *checker) caFile(name string, at *yamltext.Location) {
 	rest := v.c.Text(name)
 	if rest == nil {
 		return

@@ -5,7 +5,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"kiln/render/yamlpath"
+	"kiln/render/text/yamltext"
 )
 
 // Place is the source of a value: the file, the field of the configuration or the part of kiln that
@@ -51,13 +51,13 @@ func (p Place) IsDefault() bool { return p.File == "" && p.By == byDefault }
 // Place returns the place of a field and, as far as the path below leads on from there, the place
 // of the value at that path. A field that the configuration does not have has its default. by is
 // the part of kiln that makes something of the field, "" if there is none.
-func (c *Cluster) Place(field, by string, below yamlpath.Path) Place {
+func (c *Cluster) Place(field, by string, below yamltext.Path) Place {
 	p := Place{Field: field, By: by}
 	if c.source == nil {
 		return p
 	}
 	at := locate(c.source.root, field)
-	n, _ := yamlpath.Find(c.source.root, at)
+	n, _ := yamltext.Find(c.source.root, at)
 	if n == nil {
 		p.By = byDefault
 		if by != "" {
@@ -66,8 +66,8 @@ func (c *Cluster) Place(field, by string, below yamlpath.Path) Place {
 		return p
 	}
 	p.File = c.source.name()
-	p.Line, p.Column = yamlpath.Position(c.source.root, at)
-	if line, column, steps := yamlpath.NewDocument(n).Position(below); steps > 0 {
+	p.Line, p.Column = yamltext.Position(c.source.root, at)
+	if line, column, steps := yamltext.NewDocument(n).Position(below); steps > 0 {
 		p.Line, p.Column = line, column
 	}
 	return p
@@ -95,12 +95,12 @@ func (c *Cluster) TextPlace(entry, inline, from string, line, column int) Place 
 	if c.source == nil {
 		return Place{Field: entry}
 	}
-	if n, _ := yamlpath.Find(c.source.root, locate(c.source.root, entry+"."+from)); n != nil {
+	if n, _ := yamltext.Find(c.source.root, locate(c.source.root, entry+"."+from)); n != nil {
 		return Place{File: n.Value, Line: line, Column: column, Field: entry}
 	}
 	p := c.Place(entry+"."+inline, "", nil)
 	p.Field = entry
-	n, _ := yamlpath.Find(c.source.root, locate(c.source.root, entry+"."+inline))
+	n, _ := yamltext.Find(c.source.root, locate(c.source.root, entry+"."+inline))
 	if n != nil && line > 0 && n.Style&yaml.LiteralStyle != 0 {
 		p.Line, p.Column = n.Line+line, 0
 	}

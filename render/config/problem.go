@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"kiln/render/plural"
+	"kiln/render/text/wording"
 )
 
 // Problem is one mistake in cluster.yaml: where it is, what was found, what was expected, and what
@@ -92,5 +92,5 @@ func (p Problems) Count() string {
 			files = append(files, p[i].File)
 		}
 	}
-	return fmt.Sprintf("%s in %s", plural.Count(n, "problem"), strings.Join(files, ", "))
+	return fmt.Sprintf("%s in %s", wording.Count(n, "problem"), strings.Join(files, ", "))
 }

@@ -8,7 +8,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"kiln/render/yamlpath"
+	"kiln/render/text/yamltext"
 )
 
 // maxProblems is how many problems of a file are shown. The others are counted: a file with so many
@@ -39,7 +39,7 @@ func (r *reporter) add(line, column int, path, message string) {
 }
 
 // breakAt reports that the value n cannot be read, and hides the field.
-func (r *reporter) breakAt(n *yaml.Node, at *yamlpath.Location, format string, args ...any) {
+func (r *reporter) breakAt(n *yaml.Node, at *yamltext.Location, format string, args ...any) {
 	path := at.String()
 	message := blameVariable(fmt.Sprintf(format, args...), n)
 	if i, ok := r.soft[path]; ok {
@@ -61,7 +61,7 @@ func (r *reporter) hide(path string) {
 }
 
 // softAt reports a notation problem at n. A later problem with the value itself replaces it.
-func (r *reporter) softAt(n *yaml.Node, at *yamlpath.Location, format string, args ...any) {
+func (r *reporter) softAt(n *yaml.Node, at *yamltext.Location, format string, args ...any) {
 	path := at.String()
 	if r.soft == nil {
 		r.soft = map[string]int{}
@@ -72,14 +72,14 @@ func (r *reporter) softAt(n *yaml.Node, at *yamlpath.Location, format string, ar
 }
 
 // report reports a problem of a field, unless the field is hidden.
-func (r *reporter) report(at *yamlpath.Location, format string, args ...any) {
+func (r *reporter) report(at *yamltext.Location, format string, args ...any) {
 	path := at.String()
 	if r.isHidden(at) {
 		return
 	}
 	message := fmt.Sprintf(format, args...)
 	if variable.MatchString(message) {
-		if value, _ := yamlpath.Find(r.root, at); value != nil {
+		if value, _ := yamltext.Find(r.root, at); value != nil {
 			message = blameVariable(message, value)
 		}
 	}
@@ -88,12 +88,12 @@ func (r *reporter) report(at *yamlpath.Location, format string, args ...any) {
 		delete(r.soft, path)
 		return
 	}
-	line, column := yamlpath.Position(r.root, at)
+	line, column := yamltext.Position(r.root, at)
 	r.add(line, column, path, message)
 }
 
 // isHidden reports whether a field, or one around it, is hidden.
-func (r *reporter) isHidden(at *yamlpath.Location) bool {
+func (r *reporter) isHidden(at *yamltext.Location) bool {
 	if len(r.hidden) == 0 {
 		return false
 	}

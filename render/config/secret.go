@@ -6,7 +6,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"kiln/render/credential"
+	"kiln/render/text/credential"
 )
 
 // withheld replaces a value in a message that may be a secret.

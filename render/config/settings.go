@@ -3,15 +3,15 @@ package config
 import (
 	"strings"
 
-	"kiln/render/target"
-	"kiln/render/yamlpath"
+	"kiln/render/facts/target"
+	"kiln/render/text/yamltext"
 )
 
 // settings holds what all layers of one machine set, with the name and the place of the machine.
 type settings struct {
 	Effective
 	name string
-	at   *yamlpath.Location // the node or pool
+	at   *yamltext.Location // the node or pool
 }
 
 // system returns the facts of the machine's operating system; none if it is unknown.
@@ -46,7 +46,7 @@ func (v *checker) reportKey(m settings, keys []string, format string, args ...an
 }
 
 // layerAt returns the location of a layer of a machine.
-func (v *checker) layerAt(m settings, layer string) *yamlpath.Location {
+func (v *checker) layerAt(m settings, layer string) *yamltext.Location {
 	switch layer {
 	case layerAll:
 		return v.spec.Key("machines")
@@ -61,7 +61,7 @@ func (v *checker) layerAt(m settings, layer string) *yamlpath.Location {
 }
 
 // reportOnce reports a problem of a field, unless it has been reported there before.
-func (v *checker) reportOnce(at *yamlpath.Location, format string, args ...any) {
+func (v *checker) reportOnce(at *yamltext.Location, format string, args ...any) {
 	if id := at.String() + format; !v.reported[id] {
 		v.reported[id] = true
 		v.report(at, format, args...)

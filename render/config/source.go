@@ -6,7 +6,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"kiln/render/yamlpath"
+	"kiln/render/text/yamltext"
 )
 
 // source is the file that a Cluster was read from, and the files that it names.
@@ -60,7 +60,7 @@ func (c *Cluster) Problemf(path, format string, args ...any) Problem {
 	p := Problem{Path: path, Message: fmt.Sprintf(format, args...)}
 	if c.source != nil {
 		p.File = c.source.path
-		p.Line, p.Column = yamlpath.Position(c.source.root, locate(c.source.root, path))
+		p.Line, p.Column = yamltext.Position(c.source.root, locate(c.source.root, path))
 	}
 	return p
 }

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"kiln/render/target"
+	"kiln/render/facts/target"
 )
 
 // KindLock is the kind of a lock.

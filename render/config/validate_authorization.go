@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"kiln/render/yamlpath"
+	"kiln/render/text/yamltext"
 )
 
 // authorization checks the authorizers of the API server, flag authorization-mode. The CIS
@@ -13,7 +13,7 @@ import (
 // credential gets nothing from AlwaysAllow: with it the API server refuses anonymous requests, also
 // with anonymous-auth=true (Kubernetes 1.34 to 1.37, pkg/kubeapiserver/options/authentication.go,
 // ApplyAuthorization).
-func (v *checker) authorization(at *yamlpath.Location) {
+func (v *checker) authorization(at *yamltext.Location) {
 	args := v.c.Spec.ControlPlane.APIServer.ExtraArgs
 	last := -1 // a repeated flag adds to the list, and the last entry is a place as good as any
 	var modes []string

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"kiln/render/yamlpath"
+	"kiln/render/text/yamltext"
 )
 
 // maxSnapshots is the most snapshots that a member of etcd keeps.
@@ -25,7 +25,7 @@ var BackupPeriods = []time.Duration{
 var backupDirectory = regexp.MustCompile(`^/[A-Za-z0-9._/-]+$`)
 
 // backup checks the folder of the snapshots, the time between them, and how many stay.
-func (v *checker) backup(b *EtcdBackup, at *yamlpath.Location) {
+func (v *checker) backup(b *EtcdBackup, at *yamltext.Location) {
 	if b == nil {
 		return
 	}

@@ -5,12 +5,12 @@ import (
 	"slices"
 	"strings"
 
-	"kiln/render/target"
-	"kiln/render/yamlpath"
+	"kiln/render/facts/target"
+	"kiln/render/text/yamltext"
 )
 
 // binaries checks where the programs of a layer's machines come from.
-func (v *checker) binaries(b *Binaries, at *yamlpath.Location) {
+func (v *checker) binaries(b *Binaries, at *yamltext.Location) {
 	if b.CAFrom != "" {
 		v.caFile(b.CAFrom, at.Key("caFrom"))
 	}
@@ -56,7 +56,7 @@ func (v *checker) binaries(b *Binaries, at *yamlpath.Location) {
 }
 
 // packageKey checks the key that signs packages.
-func (v *checker) packageKey(b *Binaries, at *yamlpath.Location) {
+func (v *checker) packageKey(b *Binaries, at *yamltext.Location) {
 	const begin, end = "-----BEGIN PGP PUBLIC KEY BLOCK-----", "-----END PGP PUBLIC KEY BLOCK-----"
 	switch key := v.c.Text(b.KeyFrom); {
 	case b.Source != target.SourcePackages:

@@ -5,17 +5,16 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"kiln/render/yamlbound"
-	"kiln/render/yamlpath"
+	"kiln/render/text/yamltext"
 )
 
 // butane checks that a Butane config is a map with a known variant and a version. Butane checks the
 // rest.
-func (v *checker) butane(text string, at *yamlpath.Location) {
+func (v *checker) butane(text string, at *yamltext.Location) {
 	if text == "" {
 		return
 	}
-	if e := yamlbound.Butane.Find([]byte(text)); e != nil {
+	if e := yamltext.Butane.Find([]byte(text)); e != nil {
 		v.report(at, "line %d, column %d: %s", e.Line, e.Column, e.Message)
 		return
 	}
@@ -30,9 +29,9 @@ func (v *checker) butane(text string, at *yamlpath.Location) {
 			"is not a Butane config; begin it with variant: flatcar or variant: fcos, and version")
 		return
 	}
-	root := &yamlpath.Location{}
-	variant, _ := yamlpath.Find(doc.Content[0], root.Key("variant"))
-	version, _ := yamlpath.Find(doc.Content[0], root.Key("version"))
+	root := &yamltext.Location{}
+	variant, _ := yamltext.Find(doc.Content[0], root.Key("variant"))
+	version, _ := yamltext.Find(doc.Content[0], root.Key("version"))
 	switch {
 	case variant == nil:
 		v.report(at,

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"kiln/render/yamlpath"
+	"kiln/render/text/yamltext"
 )
 
 // cloudKeys maps the keys of cloud-init's user-data that cloudConfig may have to the kinds of their
@@ -61,7 +61,7 @@ var passwordKeys = []string{"hashed_passwd", "passwd", "plain_text_passwd"}
 
 // cloudConfig checks the keys of user-data and the kinds of their values. cloud-init checks the
 // rest.
-func (v *checker) cloudConfig(config map[string]any, at *yamlpath.Location) {
+func (v *checker) cloudConfig(config map[string]any, at *yamltext.Location) {
 	for _, key := range slices.Sorted(maps.Keys(config)) {
 		kind, ok := cloudKeys[key]
 		_, isMap := config[key].(map[string]any)
@@ -95,7 +95,7 @@ func (v *checker) cloudConfig(config map[string]any, at *yamlpath.Location) {
 const maxMountFields = 6
 
 // cloudMount checks that a mount of cloud-init is a list of strings with the right length.
-func (v *checker) cloudMount(mount any, at *yamlpath.Location) {
+func (v *checker) cloudMount(mount any, at *yamltext.Location) {
 	fields, isList := mount.([]any)
 	notString := func(field any) bool { _, is := field.(string); return !is }
 	switch {
@@ -114,7 +114,7 @@ func (v *checker) cloudMount(mount any, at *yamlpath.Location) {
 
 // cloudUser checks that a user of cloud-init has no password, and that the user's keys are public
 // keys.
-func (v *checker) cloudUser(user map[string]any, at *yamlpath.Location) {
+func (v *checker) cloudUser(user map[string]any, at *yamltext.Location) {
 	for _, key := range passwordKeys {
 		if _, ok := user[key]; ok {
 			v.report(at.Key(key), "is a password, and cluster.yaml holds no secrets; "+

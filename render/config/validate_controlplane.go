@@ -4,7 +4,7 @@ import (
 	"net/netip"
 	"strings"
 
-	"kiln/render/yamlpath"
+	"kiln/render/text/yamltext"
 )
 
 // controlPlane checks the settings of the programs of the control plane.
@@ -21,7 +21,7 @@ func (v *checker) controlPlane() {
 }
 
 // certSANs checks the further names and addresses in the API server's certificate.
-func (v *checker) certSANs(list []string, at *yamlpath.Location) {
+func (v *checker) certSANs(list []string, at *yamltext.Location) {
 	seen := map[string]int{}
 	for i, san := range list {
 		here := at.Index(i)
@@ -55,7 +55,7 @@ func (v *checker) certSANs(list []string, at *yamlpath.Location) {
 
 // ofWorker checks that a name or an address in the API server's certificate is none of a machine
 // without an API server: its kubelet's certificate has that too, of the same CA.
-func (v *checker) ofWorker(san string, at *yamlpath.Location) {
+func (v *checker) ofWorker(san string, at *yamltext.Location) {
 	a := readAddress(san)
 	for i := range v.c.Spec.Nodes {
 		n := &v.c.Spec.Nodes[i]

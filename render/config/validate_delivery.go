@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"kiln/render/yamlpath"
+	"kiln/render/text/yamltext"
 )
 
 // The placeholders in the URL of a delivery.
@@ -26,7 +26,7 @@ func (d *Delivery) BodyURL(node, sha512 string) string {
 }
 
 // delivery checks how the machines of a layer get their bodies.
-func (v *checker) delivery(d *Delivery, at *yamlpath.Location) {
+func (v *checker) delivery(d *Delivery, at *yamltext.Location) {
 	if d.CAFrom != "" {
 		v.caFile(d.CAFrom, at.Key("caFrom"))
 	}
@@ -48,7 +48,7 @@ func (v *checker) delivery(d *Delivery, at *yamlpath.Location) {
 }
 
 // deliveryURL checks the template of a body's URL.
-func (v *checker) deliveryURL(d *Delivery, at *yamlpath.Location) {
+func (v *checker) deliveryURL(d *Delivery, at *yamltext.Location) {
 	if d.URL == "" {
 		v.report(at, "missing; write where the machine fetches its body, "+
 			"such as https://boot.example.com/{node}/{sha512}")

@@ -4,8 +4,8 @@ import (
 	"math"
 	"strings"
 
-	"kiln/render/target"
-	"kiln/render/yamlpath"
+	"kiln/render/facts/target"
+	"kiln/render/text/yamltext"
 )
 
 // endpoint checks where everything outside the control plane finds the API server.
@@ -51,7 +51,7 @@ func (v *checker) endpoint() {
 
 // namedEndpoint checks an endpoint that is the name of a machine. A machine resolves its own name
 // to itself (nss-myhostname(8), and /etc/hosts on systems with cloud-init).
-func (v *checker) namedEndpoint(at *yamlpath.Location) {
+func (v *checker) namedEndpoint(at *yamltext.Location) {
 	for i := range v.c.Spec.Nodes {
 		n := &v.c.Spec.Nodes[i]
 		if n.Name == v.values.EndpointHost && n.Role != roleControlPlane {
@@ -65,7 +65,7 @@ func (v *checker) namedEndpoint(at *yamlpath.Location) {
 // ownEndpoint checks an endpoint that is the address of a machine. The kubelet of a worker has a
 // certificate for its address, by which it could answer for the API server there, and all machines
 // would obey.
-func (v *checker) ownEndpoint(at *yamlpath.Location) {
+func (v *checker) ownEndpoint(at *yamltext.Location) {
 	a, port := v.values.EndpointAddress, v.values.EndpointPort
 	for _, i := range v.controlPlanes {
 		n := &v.c.Spec.Nodes[i]

@@ -5,13 +5,13 @@ import (
 	"slices"
 	"strings"
 
-	"kiln/render/suggest"
-	"kiln/render/target"
-	"kiln/render/yamlpath"
+	"kiln/render/facts/target"
+	"kiln/render/text/wording"
+	"kiln/render/text/yamltext"
 )
 
 // ntpServers checks the time servers of a layer.
-func (v *checker) ntpServers(servers []string, at *yamlpath.Location) {
+func (v *checker) ntpServers(servers []string, at *yamltext.Location) {
 	seen := map[string]int{}
 	for i, server := range servers {
 		first, ok := seen[server]
@@ -57,9 +57,9 @@ func unicastProblem(a netip.Addr) string {
 }
 
 // timeZone checks the time zone of a layer.
-func (v *checker) timeZone(name string, at *yamlpath.Location) {
+func (v *checker) timeZone(name string, at *yamltext.Location) {
 	if zones := target.TimeZones(); name != "" && !slices.Contains(zones, name) {
-		v.report(at, "%s", suggest.NoSuch(name, zones, "%s is not a time zone that every image "+
+		v.report(at, "%s", wording.NoSuch(name, zones, "%s is not a time zone that every image "+
 			"has; write its name in the IANA database, such as Europe/Berlin or UTC", quote(name)))
 	}
 }
@@ -68,7 +68,7 @@ func (v *checker) timeZone(name string, at *yamlpath.Location) {
 var ownHosts = []string{"localhost", "ip6-localhost", "ip6-loopback"}
 
 // hostAliases checks the host aliases of a layer.
-func (v *checker) hostAliases(aliases []HostAlias, at *yamlpath.Location) {
+func (v *checker) hostAliases(aliases []HostAlias, at *yamltext.Location) {
 	addresses := map[netip.Addr]int{}
 	type named struct { // a name may have an address of each family
 		is4  bool
@@ -114,7 +114,7 @@ func (v *checker) hostAliases(aliases []HostAlias, at *yamlpath.Location) {
 }
 
 // trustedCAs checks the files with CAs of a layer.
-func (v *checker) trustedCAs(files []string, at *yamlpath.Location) {
+func (v *checker) trustedCAs(files []string, at *yamltext.Location) {
 	seen := map[string]int{}
 	for i, name := range files {
 		if first, ok := seen[name]; ok {

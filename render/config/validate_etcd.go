@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"kiln/render/yamlpath"
+	"kiln/render/text/yamltext"
 )
 
 // maxMembers is the most members that etcd's maintainers advise (https://etcd.io/docs/v3.6/faq/,
@@ -14,7 +14,7 @@ import (
 const maxMembers = 7
 
 // etcd checks the members of etcd, or the external cluster in their place.
-func (v *checker) etcd(e *Etcd, at *yamlpath.Location) {
+func (v *checker) etcd(e *Etcd, at *yamltext.Location) {
 	v.args(e.ExtraArgs, ownEtcdFlags, at.Key("extraArgs"))
 	machines := at.Key("machines")
 	v.withoutNode(&e.Machines, machines)
@@ -61,7 +61,7 @@ func (v *checker) misspeltRole() bool {
 
 // withoutNode checks that a layer of etcd machines sets nothing of a Node. These machines have
 // none.
-func (v *checker) withoutNode(m *Machine, at *yamlpath.Location) {
+func (v *checker) withoutNode(m *Machine, at *yamltext.Location) {
 	const why = "has no effect on an etcd machine, which has no Node; remove it"
 	if len(m.Labels) > 0 {
 		v.report(at.Key("labels"), why)
@@ -82,7 +82,7 @@ func (v *checker) withoutNode(m *Machine, at *yamlpath.Location) {
 }
 
 // externalEtcd checks an external etcd cluster, and that nothing is set for members.
-func (v *checker) externalEtcd(e *Etcd, at *yamlpath.Location) {
+func (v *checker) externalEtcd(e *Etcd, at *yamltext.Location) {
 	external := at.Key("external")
 	if len(v.etcdMachines) > 0 {
 		v.report(external, "is set together with machines with role etcd, such as %s; "+
@@ -111,7 +111,7 @@ func (v *checker) externalEtcd(e *Etcd, at *yamlpath.Location) {
 var endsInPort = regexp.MustCompile(`:[0-9]+$`)
 
 // etcdEndpoints checks the client URLs of an external etcd cluster.
-func (v *checker) etcdEndpoints(endpoints []string, at *yamlpath.Location) {
+func (v *checker) etcdEndpoints(endpoints []string, at *yamltext.Location) {
 	if len(endpoints) == 0 {
 		v.report(at, "is empty; write the members' client URLs, such as https://10.0.0.31:2379")
 	}

@@ -4,7 +4,7 @@ import (
 	"regexp"
 	"strings"
 
-	"kiln/render/yamlpath"
+	"kiln/render/text/yamltext"
 )
 
 // fileMode matches the permissions of a file without setuid, setgid and sticky bits.
@@ -15,7 +15,7 @@ var fileOwner = regexp.MustCompile(
 	`^([a-z_][a-z0-9_-]{0,31}|0|[1-9][0-9]{0,8}):([a-z_][a-z0-9_-]{0,31}|0|[1-9][0-9]{0,8})$`)
 
 // files checks the further files of a layer.
-func (v *checker) files(files []File, at *yamlpath.Location) {
+func (v *checker) files(files []File, at *yamltext.Location) {
 	seen := map[string]int{} // the paths, and their indices
 	for i, f := range files {
 		here := at.Index(i)
@@ -57,7 +57,7 @@ func sharedFolder(path string) string {
 }
 
 // fileMode checks the mode of a file.
-func (v *checker) fileMode(f *File, at *yamlpath.Location) {
+func (v *checker) fileMode(f *File, at *yamltext.Location) {
 	switch {
 	case fileMode.MatchString(f.Mode):
 		if f.Secret && f.Mode[3] >= '4' {
@@ -74,7 +74,7 @@ func (v *checker) fileMode(f *File, at *yamlpath.Location) {
 
 // filesBelowFiles reports a file in a folder whose path is that of another file. seen maps the
 // paths of the files to their indices.
-func (v *checker) filesBelowFiles(files []File, seen map[string]int, at *yamlpath.Location) {
+func (v *checker) filesBelowFiles(files []File, seen map[string]int, at *yamltext.Location) {
 	lengths := map[int]bool{} // of the paths; a look-up of each folder would take longer
 	for name := range seen {
 		lengths[len(name)] = true

@@ -5,7 +5,7 @@ import (
 	"regexp"
 	"strings"
 
-	"kiln/render/yamlpath"
+	"kiln/render/text/yamltext"
 )
 
 // Flags that kiln owns, as patterns: their values follow from other fields, or from the places of
@@ -47,7 +47,7 @@ var flagName = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,126}[a-z0-9])?$`)
 
 // args checks the further flags of a component against the owned ones. Method knownFlags checks
 // whether the component of that minor has them.
-func (v *checker) args(args []Arg, owned []string, at *yamlpath.Location) {
+func (v *checker) args(args []Arg, owned []string, at *yamltext.Location) {
 	for i, a := range args {
 		here := at.Index(i)
 		v.argName(a.Name, owned, here.Key("name"))
@@ -59,7 +59,7 @@ func (v *checker) args(args []Arg, owned []string, at *yamlpath.Location) {
 }
 
 // argName checks the name of a flag.
-func (v *checker) argName(name string, owned []string, at *yamlpath.Location) {
+func (v *checker) argName(name string, owned []string, at *yamltext.Location) {
 	bare := strings.TrimLeft(name, "-")
 	switch {
 	case flagName.MatchString(name):

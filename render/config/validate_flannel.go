@@ -3,8 +3,8 @@ package config
 import (
 	"strings"
 
-	"kiln/render/target"
-	"kiln/render/yamlpath"
+	"kiln/render/facts/target"
+	"kiln/render/text/yamltext"
 )
 
 // wireGuard is the value of network.encryption with which packets of pods are encrypted, and the
@@ -43,7 +43,7 @@ func (v *checker) flannel() {
 	}
 }
 
-func (v *checker) flannelPort(at *yamlpath.Location) {
+func (v *checker) flannelPort(at *yamltext.Location) {
 	const highest = 65535
 	f := &v.c.Spec.Network.Flannel
 	last := f.Port // the second of two ports follows the first
@@ -64,7 +64,7 @@ func (v *checker) flannelPort(at *yamlpath.Location) {
 
 // flannelMTU checks the MTU between the machines. Interfaces of pods have one that is less by what
 // Flannel subtracts, and IPv6 needs at least 1280 bytes there, too.
-func (v *checker) flannelMTU(at *yamlpath.Location) {
+func (v *checker) flannelMTU(at *yamltext.Location) {
 	f := &v.c.Spec.Network.Flannel
 	lowest := lowestMTU
 	if strings.Contains(families(v.pods), family(false)) {

@@ -4,7 +4,7 @@ import (
 	"net/netip"
 	"slices"
 
-	"kiln/render/yamlpath"
+	"kiln/render/text/yamltext"
 )
 
 // interfaces checks the interfaces of each node, and those of all nodes against each other. owners
@@ -154,7 +154,7 @@ func (v *checker) nicAddresses(i int, n *nic, owners, static map[netip.Addr]int)
 
 // nodeAddresses checks that the interfaces have the addresses of the i-th node: each is an address
 // of an interface, unless DHCP may give it.
-func (v *checker) nodeAddresses(i int, nics []nic, at *yamlpath.Location) {
+func (v *checker) nodeAddresses(i int, nics []nic, at *yamltext.Location) {
 	if slices.ContainsFunc(nics, func(n nic) bool { return len(n.static) < len(n.Addresses) }) {
 		return // the address may be the one that could not be read
 	}

@@ -3,8 +3,8 @@ package config
 import (
 	"fmt"
 
-	"kiln/render/flags"
-	"kiln/render/yamlpath"
+	"kiln/render/kube/flags"
+	"kiln/render/text/yamltext"
 )
 
 // controlPlaneFlags checks the further flags of the control plane's programs against those that the
@@ -48,7 +48,7 @@ func writtenWell(args []Arg, owned []string) []flags.Arg {
 
 // reportFlag reports a flag or feature gate with which a program would exit. at is the entry of the
 // flag, or the gate.
-func (v *checker) reportFlag(f flags.Finding, at *yamlpath.Location) {
+func (v *checker) reportFlag(f flags.Finding, at *yamltext.Location) {
 	if f.Warning {
 		return // the check of the finished machine warns
 	}

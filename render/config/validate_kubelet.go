@@ -6,9 +6,9 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"kiln/render/kinds"
-	"kiln/render/target"
-	"kiln/render/yamlpath"
+	"kiln/render/facts/target"
+	"kiln/render/kube/kinds"
+	"kiln/render/text/yamltext"
 )
 
 // ownKubeletFields maps the fields of KubeletConfiguration that kiln sets to the reason: where the
@@ -48,7 +48,7 @@ var harmfulFields = map[string]struct {
 // have. A layer may be for machines with older kubelets, up to three minors
 // (https://kubernetes.io/releases/version-skew-policy), so a field that one of them takes is left
 // to the check of the finished machine. So are values that depend on each other.
-func (v *checker) kubelet(fields map[string]any, at *yamlpath.Location) {
+func (v *checker) kubelet(fields map[string]any, at *yamltext.Location) {
 	rest := make(map[string]any, len(fields))
 	for key, value := range fields {
 		why, own := ownKubeletFields[key]
@@ -66,7 +66,7 @@ func (v *checker) kubelet(fields map[string]any, at *yamlpath.Location) {
 	}
 	for key, value := range rest {
 		for _, found := range v.misfits(map[string]any{key: value}) {
-			here := yamlpath.Locate(v.root, at, found.Path)
+			here := yamltext.Locate(v.root, at, found.Path)
 			v.report(here, "%s%s", found.Message, v.quoting(found.Message, here))
 		}
 	}
@@ -93,8 +93,8 @@ func (v *checker) misfits(fields map[string]any) (first []kinds.Finding) {
 
 // quoting returns the end of a message about a scalar that lacks quotes, or has them where a number
 // or boolean belongs.
-func (v *checker) quoting(message string, at *yamlpath.Location) string {
-	n, _ := yamlpath.Find(v.root, at)
+func (v *checker) quoting(message string, at *yamltext.Location) string {
+	n, _ := yamltext.Find(v.root, at)
 	if n == nil || n.Kind != yaml.ScalarNode {
 		return ""
 	}

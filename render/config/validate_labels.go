@@ -7,8 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	kubeletapis "k8s.io/kubelet/pkg/apis"
 
-	"kiln/render/target"
-	"kiln/render/yamlpath"
+	"kiln/render/facts/target"
+	"kiln/render/text/yamltext"
 )
 
 // The labels that give a role to a Node have RoleLabel in front of the role. No kubelet may set
@@ -21,7 +21,7 @@ const (
 
 // labels checks the labels of a Node by the grammar of Kubernetes, the rule of the kubelet and the
 // admission plugin NodeRestriction.
-func (v *checker) labels(labels map[string]string, role string, at *yamlpath.Location) {
+func (v *checker) labels(labels map[string]string, role string, at *yamltext.Location) {
 	for key, value := range labels {
 		here := at.Key(key)
 		domain, _, _ := strings.Cut(key, "/")
@@ -57,7 +57,7 @@ func ofKubernetes(domain string) bool {
 
 // roleLabel checks a label that gives a role to a Node. role is that of the layer's machines, or
 // layerAll.
-func (v *checker) roleLabel(key, value, role string, at *yamlpath.Location) {
+func (v *checker) roleLabel(key, value, role string, at *yamltext.Location) {
 	controlPlane := strings.TrimPrefix(key, RoleLabel) == roleControlPlane
 	switch {
 	case role == layerAll:
@@ -86,7 +86,7 @@ func within(domain, parent string) bool {
 }
 
 // taints checks the taints of a Node.
-func (v *checker) taints(taints []Taint, at *yamlpath.Location) {
+func (v *checker) taints(taints []Taint, at *yamltext.Location) {
 	type identity struct{ key, effect string }
 	seen := map[identity]int{}
 	for i, t := range taints {

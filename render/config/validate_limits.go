@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"strings"
 
-	"kiln/render/yamlpath"
+	"kiln/render/text/yamltext"
 )
 
 // Bounds of limits.
@@ -22,7 +22,7 @@ const (
 var memory = regexp.MustCompile(`^([1-9][0-9]{0,14})([KMGT]?)$`)
 
 // limits checks the limits of a layer's machines.
-func (v *checker) limits(l *Limits, at *yamlpath.Location) {
+func (v *checker) limits(l *Limits, at *yamltext.Location) {
 	v.limit(l.NoFile, at.Key("nofile"), func(text string) (n int64, problem string) {
 		n, err := strconv.ParseInt(text, 10, 64)
 		switch {
@@ -65,7 +65,7 @@ func (v *checker) limits(l *Limits, at *yamlpath.Location) {
 // limit checks one limit, or a soft and a hard one. read returns the value of each, or why it is
 // none.
 func (v *checker) limit(
-	text string, at *yamlpath.Location, read func(string) (n int64, problem string),
+	text string, at *yamltext.Location, read func(string) (n int64, problem string),
 ) {
 	if text == "" {
 		return

@@ -5,12 +5,12 @@ import (
 	"regexp"
 	"strings"
 
-	"kiln/render/yamlpath"
+	"kiln/render/text/yamltext"
 )
 
 // machine checks the settings of one layer, each by itself. role is the role of the layer's
 // machines, or layerAll. Method layers checks what follows from several layers together.
-func (v *checker) machine(m *Machine, role string, at *yamlpath.Location) {
+func (v *checker) machine(m *Machine, role string, at *yamltext.Location) {
 	if m.fields() == 0 {
 		return
 	}
@@ -62,7 +62,7 @@ var (
 )
 
 // kubeletPath checks the program of the kubelet.
-func (v *checker) kubeletPath(p string, at *yamlpath.Location) {
+func (v *checker) kubeletPath(p string, at *yamltext.Location) {
 	unclean := strings.Contains(p, "/") && path.Clean(p) != p
 	if p != "" && !kubeletPath.MatchString(p) || unclean {
 		v.report(at, "%s is not a program; "+
@@ -72,7 +72,7 @@ func (v *checker) kubeletPath(p string, at *yamlpath.Location) {
 }
 
 // ignorePreflight checks the ids of checks. Whether a machine has such a check is known later.
-func (v *checker) ignorePreflight(ids []string, at *yamlpath.Location) {
+func (v *checker) ignorePreflight(ids []string, at *yamltext.Location) {
 	seen := map[string]bool{}
 	for i, id := range ids {
 		switch {
@@ -87,7 +87,7 @@ func (v *checker) ignorePreflight(ids []string, at *yamlpath.Location) {
 }
 
 // kernelModules checks the names of kernel modules.
-func (v *checker) kernelModules(names []string, at *yamlpath.Location) {
+func (v *checker) kernelModules(names []string, at *yamltext.Location) {
 	seen := map[string]int{}
 	for i, name := range names {
 		here := at.Index(i)
@@ -107,7 +107,7 @@ func (v *checker) kernelModules(names []string, at *yamlpath.Location) {
 }
 
 // registries checks the mirrors of image registries.
-func (v *checker) registries(list []Registry, at *yamlpath.Location) {
+func (v *checker) registries(list []Registry, at *yamltext.Location) {
 	seen := map[string]int{}
 	for i, r := range list {
 		here := at.Index(i)

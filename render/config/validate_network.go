@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strconv"
 
-	"kiln/render/yamlpath"
+	"kiln/render/text/yamltext"
 )
 
 // Limits of service subnets, in bits of an address.
@@ -46,7 +46,7 @@ func (v *checker) network() {
 
 // serviceSubnets checks the families and sizes of the service subnets, and that they do not overlap
 // the pod subnets.
-func (v *checker) serviceSubnets(at *yamlpath.Location) {
+func (v *checker) serviceSubnets(at *yamltext.Location) {
 	pods, services := families(v.pods), families(v.services)
 	if pods != "" && services != "" && pods != services {
 		v.report(at, "%s, but podSubnets are %s; "+
@@ -77,7 +77,7 @@ func (v *checker) serviceSubnets(at *yamlpath.Location) {
 // subnets checks a list of one or two networks. It returns those without a problem; in the place of
 // the others are zero values. The file has the networks as texts.
 func (v *checker) subnets(
-	texts []string, networks []netip.Prefix, at *yamlpath.Location,
+	texts []string, networks []netip.Prefix, at *yamltext.Location,
 ) []netip.Prefix {
 	if len(texts) > 2 {
 		v.report(at, "has %d networks; write one, or one of each family (IPv4 and IPv6)",
@@ -101,7 +101,7 @@ func (v *checker) subnets(
 }
 
 // subnet checks one network. The file has it as text. ok reports whether it can be used.
-func (v *checker) subnet(text string, p netip.Prefix, at *yamlpath.Location) (ok bool) {
+func (v *checker) subnet(text string, p netip.Prefix, at *yamltext.Location) (ok bool) {
 	const example = "10.244.0.0/16 or fd00:10::/56"
 	if !p.IsValid() {
 		if a := readAddress(text); a.IsValid() && a.Zone() == "" {
@@ -124,7 +124,7 @@ func (v *checker) subnet(text string, p netip.Prefix, at *yamlpath.Location) (ok
 
 // aroundNodes reports each subnet that has the addresses of several machines in it. The subnet is
 // wrong then, and not each machine. It becomes zero.
-func (v *checker) aroundNodes(subnets []netip.Prefix, at *yamlpath.Location) {
+func (v *checker) aroundNodes(subnets []netip.Prefix, at *yamltext.Location) {
 	for i, p := range subnets {
 		first, count := "", 0
 		for j := range v.values.Nodes {
@@ -145,7 +145,7 @@ func (v *checker) aroundNodes(subnets []netip.Prefix, at *yamlpath.Location) {
 }
 
 // nodeMasks checks the sizes of the parts of the pod subnets. A subnet with a problem becomes zero.
-func (v *checker) nodeMasks(at *yamlpath.Location) {
+func (v *checker) nodeMasks(at *yamltext.Location) {
 	masks := v.c.Spec.Network.NodeMaskSizes
 	if v.pods == nil {
 		return
@@ -170,7 +170,7 @@ func maskFits(subnet netip.Prefix, mask int) bool {
 
 // nodeMask checks the size of the parts of the i-th pod subnet. ok reports whether they can be
 // used.
-func (v *checker) nodeMask(mask, i int, at *yamlpath.Location) (ok bool) {
+func (v *checker) nodeMask(mask, i int, at *yamltext.Location) (ok bool) {
 	p, subnet := v.pods[i], v.spec.Key("network").Key("podSubnets").Index(i)
 	machines := len(v.c.Spec.Pools) // at least one machine each
 	for i := range v.c.Spec.Nodes {

@@ -4,12 +4,12 @@ import (
 	"path"
 	"regexp"
 
-	"kiln/render/yamlpath"
+	"kiln/render/text/yamltext"
 )
 
 // networkConfig checks that a network configuration has one of cloud-init's two versions, and that
 // it has no secrets.
-func (v *checker) networkConfig(config map[string]any, at *yamlpath.Location) {
+func (v *checker) networkConfig(config map[string]any, at *yamltext.Location) {
 	if len(config) == 0 {
 		return
 	}
@@ -32,7 +32,7 @@ var networkSecret = regexp.MustCompile(`^(.*-)?password$|^private$|^shared$`)
 
 // networkSecrets reports secrets at any place in a network configuration. A key of WireGuard may be
 // the path of a file.
-func (v *checker) networkSecrets(config any, at *yamlpath.Location) {
+func (v *checker) networkSecrets(config any, at *yamltext.Location) {
 	switch config := config.(type) {
 	case map[string]any:
 		for key, value := range config {

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"kiln/render/yamlpath"
+	"kiln/render/text/yamltext"
 )
 
 // reservedNames have another meaning in the output folder or the review twin, where every machine
@@ -49,7 +49,7 @@ func (v *checker) nodes() {
 
 // nodeName checks the name of a machine. It is the name of its host, its Node and its folder, and
 // stands in the certificate of its kubelet.
-func (v *checker) nodeName(n *Node, at *yamlpath.Location) {
+func (v *checker) nodeName(n *Node, at *yamltext.Location) {
 	name := n.Name
 	_, err := netip.ParseAddr(name)
 	switch {
@@ -99,7 +99,7 @@ func (v *checker) addresses(i int, owners map[netip.Addr]int) {
 // address checks one address of the i-th node. The file has it as text. ok reports whether it can
 // be used.
 func (v *checker) address(
-	i int, text string, a netip.Addr, owners map[netip.Addr]int, at *yamlpath.Location,
+	i int, text string, a netip.Addr, owners map[netip.Addr]int, at *yamltext.Location,
 ) (ok bool) {
 	problem := notAddress(text)
 	if a.IsValid() {
@@ -126,7 +126,7 @@ func (v *checker) address(
 }
 
 // addressFamilies checks that there is one address of each family of the cluster, in their order.
-func (v *checker) addressFamilies(addresses []netip.Addr, at *yamlpath.Location) {
+func (v *checker) addressFamilies(addresses []netip.Addr, at *yamltext.Location) {
 	want := families(v.pods)
 	if want == "" {
 		return

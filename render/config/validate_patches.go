@@ -5,11 +5,11 @@ import (
 	"reflect"
 	"regexp"
 
-	"kiln/render/yamlpath"
+	"kiln/render/text/yamltext"
 )
 
 // patches checks that each patch has one source, and that its target selects something.
-func (v *checker) patches(patches []Patch, at *yamlpath.Location) {
+func (v *checker) patches(patches []Patch, at *yamltext.Location) {
 	for i, p := range patches {
 		here := at.Index(i)
 		ok := v.oneSource(p.Patch, p.PatchFrom, "patch", "patchFrom", here)
@@ -37,8 +37,8 @@ var secretValues = regexp.MustCompile(`\b(?:data|stringData)\b`)
 
 // knownKeys reports whether all keys of a target are known. If one is misspelt, the target was
 // meant to select something else.
-func (v *checker) knownKeys(at *yamlpath.Location) bool {
-	target, _ := yamlpath.Find(v.root, at)
+func (v *checker) knownKeys(at *yamltext.Location) bool {
+	target, _ := yamltext.Find(v.root, at)
 	if target == nil {
 		return true
 	}

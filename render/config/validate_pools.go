@@ -4,8 +4,8 @@ import (
 	"slices"
 	"strings"
 
-	"kiln/render/target"
-	"kiln/render/yamlpath"
+	"kiln/render/facts/target"
+	"kiln/render/text/yamltext"
 )
 
 // pools checks the pools, each by itself and against each other.
@@ -50,7 +50,7 @@ func (v *checker) platformNames(m settings, nodeName string) {
 }
 
 // nodeAddress checks which address of its machines the i-th pool gives to their Nodes.
-func (v *checker) nodeAddress(i int, at *yamlpath.Location) {
+func (v *checker) nodeAddress(i int, at *yamltext.Location) {
 	a := &v.c.Spec.Pools[i].NodeAddress
 	switch name := a.Interface; {
 	case name == "":

@@ -5,7 +5,7 @@ import (
 	"regexp"
 	"strings"
 
-	"kiln/render/yamlpath"
+	"kiln/render/text/yamltext"
 )
 
 // hostOrDomain matches a name in NO_PROXY: of a host, or of a domain with a dot or "*." in front,
@@ -15,7 +15,7 @@ var hostOrDomain = regexp.MustCompile(
 
 // proxy checks the proxy of a layer. The values that it accepts have no character with a meaning
 // for systemd, for a shell or in a list with commas.
-func (v *checker) proxy(p *Proxy, at *yamlpath.Location) {
+func (v *checker) proxy(p *Proxy, at *yamltext.Location) {
 	v.proxyURL(p.HTTP, at.Key("http"))
 	v.proxyURL(p.HTTPS, at.Key("https"))
 	if len(p.NoProxy) > 0 && p.HTTP == "" && p.HTTPS == "" {
@@ -31,7 +31,7 @@ func (v *checker) proxy(p *Proxy, at *yamlpath.Location) {
 // proxyURL checks the URL of a proxy, if there is one. It reports credentials, because pods and
 // containerd's unit have the URL in their environment, which everybody on the machine may read
 // (systemd.exec(5), Environment=).
-func (v *checker) proxyURL(text string, at *yamlpath.Location) {
+func (v *checker) proxyURL(text string, at *yamltext.Location) {
 	if text == "" {
 		return
 	}

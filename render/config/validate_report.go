@@ -3,14 +3,14 @@ package config
 import (
 	"regexp"
 
-	"kiln/render/yamlpath"
+	"kiln/render/text/yamltext"
 )
 
 // announceURL matches the URLs that a shell takes for one word, whatever folder it is in.
 var announceURL = regexp.MustCompile(`^https?://[A-Za-z0-9.:\[\]-]+(/[A-Za-z0-9._~-]+)*$`)
 
 // announcing checks where the machines of a layer announce the state of their first boot.
-func (v *checker) announcing(r *Report, at *yamlpath.Location) {
+func (v *checker) announcing(r *Report, at *yamltext.Location) {
 	if r.CAFrom != "" {
 		v.caFile(r.CAFrom, at.Key("caFrom"))
 	}

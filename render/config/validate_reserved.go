@@ -6,7 +6,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/resource"
 
-	"kiln/render/quantity"
+	"kiln/render/text/wording"
 )
 
 // defaultMaxPods is how many pods a kubelet runs by default (Kubernetes 1.36,
@@ -76,12 +76,12 @@ func (v *checker) reserved(m settings) {
 		for _, name := range slices.Sorted(maps.Keys(values)) {
 			text, _ := values[name].(string)
 			keys := []string{"kubelet", field, name}
-			if !quantity.InBounds(text) {
+			if !wording.QuantityInBounds(text) {
 				v.reportKey(m, keys, "%s has too many digits or too large an exponent; "+
 					"write a quantity such as 500m or 2Gi", quote(text))
 				continue
 			}
-			q, err := quantity.Parse(text)
+			q, err := wording.ParseQuantity(text)
 			limits, known := reservations[name]
 			if err != nil || !known || q.Sign() <= 0 {
 				continue // the check of the finished machine reports it

@@ -5,7 +5,7 @@ import (
 	"net/netip"
 	"strings"
 
-	"kiln/render/yamlpath"
+	"kiln/render/text/yamltext"
 )
 
 // destination is what a machine has one route to.
@@ -45,7 +45,7 @@ func (v *checker) nicRoutes(nics []nic) {
 }
 
 // route reports a route to a destination that has one, and enters the others in seen.
-func (v *checker) route(to destination, seen map[destination]string, at *yamlpath.Location) {
+func (v *checker) route(to destination, seen map[destination]string, at *yamltext.Location) {
 	first, ok := seen[to]
 	if !ok {
 		path := at.String()
@@ -62,7 +62,7 @@ func (v *checker) route(to destination, seen map[destination]string, at *yamlpat
 
 // router checks the address of a router on an interface. The file has it as text. ok reports
 // whether it can be used.
-func (v *checker) router(n *nic, text string, a netip.Addr, at *yamlpath.Location) (ok bool) {
+func (v *checker) router(n *nic, text string, a netip.Addr, at *yamltext.Location) (ok bool) {
 	switch {
 	case text == "": // the decoder reports that it is missing
 	case !a.IsValid():
@@ -82,7 +82,7 @@ func (v *checker) router(n *nic, text string, a netip.Addr, at *yamlpath.Locatio
 
 // routeTo checks the network to which a route leads. The file has it as text. ok reports whether it
 // can be used.
-func (v *checker) routeTo(text string, p netip.Prefix, at *yamlpath.Location) (ok bool) {
+func (v *checker) routeTo(text string, p netip.Prefix, at *yamltext.Location) (ok bool) {
 	switch {
 	case text == "": // the decoder reports that it is missing
 		return false

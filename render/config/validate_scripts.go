@@ -9,11 +9,11 @@ import (
 
 	"mvdan.cc/sh/v3/syntax"
 
-	"kiln/render/yamlpath"
+	"kiln/render/text/yamltext"
 )
 
 // scripts checks the scripts of a layer for one phase of the first boot: those under the key.
-func (v *checker) scripts(list []Script, layer *yamlpath.Location, key string) {
+func (v *checker) scripts(list []Script, layer *yamltext.Location, key string) {
 	seen := map[string]int{}
 	for i, s := range list {
 		at := layer.Key(key).Index(i)

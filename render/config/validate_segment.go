@@ -5,14 +5,14 @@ import (
 	"net/netip"
 	"slices"
 
-	"kiln/render/target"
-	"kiln/render/yamlpath"
+	"kiln/render/facts/target"
+	"kiln/render/text/yamltext"
 )
 
 // unrouted reports each platform that routes between machines itself, where packets of pods cannot
 // travel as they are. It returns the indices of the nodes with pods, none if there is no other
 // machine to send packets to.
-func (v *checker) unrouted(at *yamlpath.Location, value, remedy string) (joining []int) {
+func (v *checker) unrouted(at *yamltext.Location, value, remedy string) (joining []int) {
 	var reported []string // platforms
 	platform := func(settings Effective, name string) {
 		p, _ := target.PlatformNamed(settings.Platform)

@@ -4,8 +4,8 @@ import (
 	"slices"
 	"strings"
 
-	"kiln/render/suggest"
-	"kiln/render/yamlpath"
+	"kiln/render/text/wording"
+	"kiln/render/text/yamltext"
 )
 
 // sysctlRoots are the first parts of the names of kernel settings, below /proc/sys. Modules of
@@ -16,7 +16,7 @@ var sysctlRoots = []string{
 }
 
 // sysctls checks the names and values of kernel settings.
-func (v *checker) sysctls(settings map[string]string, at *yamlpath.Location) {
+func (v *checker) sysctls(settings map[string]string, at *yamltext.Location) {
 	for name, value := range settings {
 		here := at.Key(name)
 		dotted := strings.ReplaceAll(name, "/", ".")
@@ -30,9 +30,9 @@ func (v *checker) sysctls(settings map[string]string, at *yamlpath.Location) {
 		case dotted == "kernel.hostname":
 			v.report(here, "names the machine, and the name of a machine is in nodes or pools; "+
 				"remove it")
-		case !slices.Contains(sysctlRoots, root) && suggest.Nearest(root, sysctlRoots) != "":
+		case !slices.Contains(sysctlRoots, root) && wording.Nearest(root, sysctlRoots) != "":
 			v.report(here, "the kernel has no settings below %s%s", quote(root),
-				suggest.Hint(root, sysctlRoots))
+				wording.Hint(root, sysctlRoots))
 		}
 	}
 }

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"kiln/render/target"
-	"kiln/render/yamlpath"
+	"kiln/render/facts/target"
+	"kiln/render/text/yamltext"
 )
 
 // osVersion matches a version of a system.
@@ -72,7 +72,7 @@ var secretFolders = []string{
 var kernelFolders = []string{"/dev", "/proc", "/run", "/sys", "/tmp", "/var/run", "/var/tmp"}
 
 // profile checks the profile of a layer's machines.
-func (v *checker) profile(p *Profile, at *yamlpath.Location) {
+func (v *checker) profile(p *Profile, at *yamltext.Location) {
 	for key, name := range map[string]string{
 		"resolvConf": p.ResolvConf, "cniFolder": p.CNIFolder,
 	} {

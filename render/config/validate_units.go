@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"kiln/render/target"
-	"kiln/render/yamlpath"
+	"kiln/render/facts/target"
+	"kiln/render/text/yamltext"
 )
 
 // maxUnitLine is the most bytes in a line of a unit. systemd takes more. The parser of go-systemd,
@@ -35,7 +35,7 @@ var (
 )
 
 // units checks the further units of a layer.
-func (v *checker) units(units []Unit, at *yamlpath.Location) {
+func (v *checker) units(units []Unit, at *yamltext.Location) {
 	seen := map[string]int{}
 	for i, u := range units {
 		here := at.Index(i)
@@ -55,7 +55,7 @@ func (v *checker) units(units []Unit, at *yamlpath.Location) {
 
 // escapedName reports a unit with an escape in its name, such as data-a\x2db.mount, if the unit has
 // a file: the first boot cannot verify a file with a backslash in its name.
-func (v *checker) escapedName(u *Unit, at *yamlpath.Location) {
+func (v *checker) escapedName(u *Unit, at *yamltext.Location) {
 	hasFile := u.Content != "" || u.ContentFrom != "" || len(u.DropIns) > 0
 	if hasFile && strings.Contains(u.Name, `\`) {
 		v.report(at, "%s has a backslash, with which the first boot cannot verify the unit's "+
@@ -64,7 +64,7 @@ func (v *checker) escapedName(u *Unit, at *yamlpath.Location) {
 }
 
 // unit checks the content of a unit, and whether it is enabled or masked.
-func (v *checker) unit(u *Unit, at *yamlpath.Location) {
+func (v *checker) unit(u *Unit, at *yamltext.Location) {
 	hasContent := u.Content != "" || u.ContentFrom != "" ||
 		v.has(at.Key("content")) || v.has(at.Key("contentFrom"))
 	if u.Enabled && u.Masked {
@@ -86,7 +86,7 @@ func (v *checker) unit(u *Unit, at *yamlpath.Location) {
 }
 
 // dropIns checks the drop-ins of a unit.
-func (v *checker) dropIns(u *Unit, at *yamlpath.Location) {
+func (v *checker) dropIns(u *Unit, at *yamltext.Location) {
 	seen := map[string]int{}
 	for i, d := range u.DropIns {
 		here := at.Index(i)
@@ -110,7 +110,7 @@ func (v *checker) dropIns(u *Unit, at *yamlpath.Location) {
 }
 
 // unitContent checks the content of a unit, which is inline or in a file.
-func (v *checker) unitContent(u *Unit, at *yamlpath.Location) {
+func (v *checker) unitContent(u *Unit, at *yamltext.Location) {
 	content, here := u.Content, at.Key("content")
 	if u.ContentFrom != "" {
 		content, here = string(v.c.Text(u.ContentFrom)), at.Key("contentFrom")

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"kiln/render/yamlpath"
+	"kiln/render/text/yamltext"
 )
 
 // Limits of a window for updates. The last quarter of an hour of the shortest one is for a reboot.
@@ -30,7 +30,7 @@ func WindowStart(text string) (begin time.Time, weekly bool) {
 }
 
 // updates checks the updates of a layer's machines.
-func (v *checker) updates(u *Updates, at *yamlpath.Location) {
+func (v *checker) updates(u *Updates, at *yamltext.Location) {
 	if u.Policy != UpdatesWindow {
 		if u.Start != "" || u.Length != 0 {
 			v.report(at, "start and length are for policy window; write policy: window, or remove "+

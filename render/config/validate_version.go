@@ -6,9 +6,9 @@ import (
 	"strconv"
 	"strings"
 
-	"kiln/render/suggest"
-	"kiln/render/target"
-	"kiln/render/yamlpath"
+	"kiln/render/facts/target"
+	"kiln/render/text/wording"
+	"kiln/render/text/yamltext"
 )
 
 // versions checks kubernetesVersion.
@@ -28,7 +28,7 @@ func (v *checker) versions() {
 }
 
 // kubeletVersion checks the kubeletVersion of a layer against kubernetesVersion.
-func (v *checker) kubeletVersion(text string, at *yamlpath.Location) {
+func (v *checker) kubeletVersion(text string, at *yamltext.Location) {
 	parsed, problem := parseVersion(text)
 	switch {
 	case problem != "":
@@ -58,7 +58,7 @@ func (v *checker) images() {
 		switch {
 		case !slices.Contains(components, name):
 			v.report(here, "unknown component; the images are %s%s",
-				strings.Join(components, ", "), suggest.Hint(name, components))
+				strings.Join(components, ", "), wording.Hint(name, components))
 		case name == target.Pause && tagAndDigest.MatchString(image):
 			// https://github.com/containerd/containerd/issues/13529
 			v.report(here, "the reference has a tag and a digest, with which containerd 2.3.0 "+
@@ -75,7 +75,7 @@ var imageVersion = regexp.MustCompile(`:v1\.([0-9]{1,3})\.[0-9]+[^/]*$`)
 
 // imageMinor checks that an image of Kubernetes is of the cluster's minor, if its tag says one. The
 // flags and configuration files are those of that minor.
-func (v *checker) imageMinor(image, name string, at *yamlpath.Location) {
+func (v *checker) imageMinor(image, name string, at *yamltext.Location) {
 	m := imageVersion.FindStringSubmatch(image)
 	known := v.version != version{} && strings.HasPrefix(name, "kube-") && name != target.KubeVIP
 	if m != nil && known && m[1] != strconv.Itoa(v.version.minor) {
@@ -86,7 +86,7 @@ func (v *checker) imageMinor(image, name string, at *yamlpath.Location) {
 }
 
 // image checks a whole reference of an image. name is the last part of the path in the example.
-func (v *checker) image(image, name string, at *yamlpath.Location) {
+func (v *checker) image(image, name string, at *yamltext.Location) {
 	if !imageReference.MatchString(image) || len(image) > 512 {
 		v.report(at, "%s is not a whole image reference; "+
 			"write registry, path and a tag or digest, such as registry.k8s.io/%s:v1.2.3",

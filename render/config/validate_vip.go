@@ -4,8 +4,8 @@ import (
 	"net/netip"
 	"slices"
 
-	"kiln/render/target"
-	"kiln/render/yamlpath"
+	"kiln/render/facts/target"
+	"kiln/render/text/yamltext"
 )
 
 // vip checks the address that kube-vip carries, and its settings.
@@ -32,7 +32,7 @@ func (v *checker) vip() {
 
 // vipAddress checks the address that kube-vip carries: it is that of the endpoint, and no machine's
 // own.
-func (v *checker) vipAddress(vip *VIP, at *yamlpath.Location) {
+func (v *checker) vipAddress(vip *VIP, at *yamltext.Location) {
 	endpoint := v.spec.Key("endpoint")
 	host, port := v.values.EndpointHost, v.values.EndpointPort
 	if vip.Address == "" {
@@ -88,7 +88,7 @@ func (v *checker) vipAddress(vip *VIP, at *yamlpath.Location) {
 // vipSegment checks that an address that kube-vip announces by ARP or neighbour advertisements is
 // on the network segment of the control planes: in a network of their interfaces or, where DHCP
 // gives their addresses, near enough to these.
-func (v *checker) vipSegment(a netip.Addr, at *yamlpath.Location) {
+func (v *checker) vipSegment(a netip.Addr, at *yamltext.Location) {
 	for _, i := range v.controlPlanes {
 		own, _ := v.addressOf(i, a.Is4())
 		if !own.IsValid() {
@@ -116,7 +116,7 @@ func (v *checker) vipSegment(a netip.Addr, at *yamlpath.Location) {
 }
 
 // bgp checks the autonomous systems and the routers.
-func (v *checker) bgp(b *BGP, at *yamlpath.Location) {
+func (v *checker) bgp(b *BGP, at *yamltext.Location) {
 	v.system(b.LocalAS, at.Key("localAS"))
 	if len(b.Peers) == 0 {
 		v.report(at.Key("peers"), "is empty; write the routers that need a route to the address")
@@ -156,7 +156,7 @@ func (v *checker) bgp(b *BGP, at *yamlpath.Location) {
 }
 
 // system checks the number of an autonomous system (RFC 6793; RFC 7607 reserves 0).
-func (v *checker) system(number uint32, at *yamlpath.Location) {
+func (v *checker) system(number uint32, at *yamltext.Location) {
 	if number == 0 && v.has(at) {
 		v.report(at, "0 is not the number of an autonomous system; write one such as 65000")
 	}

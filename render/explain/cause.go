@@ -2,9 +2,9 @@ package explain
 
 import (
 	"kiln/render/config"
-	"kiln/render/node"
+	"kiln/render/facts/node"
 	"kiln/render/plan"
-	"kiln/render/yamlpath"
+	"kiln/render/text/yamltext"
 )
 
 // Cause returns the place of a mistake in a file of m: the value, in the stage that brought the
@@ -42,12 +42,12 @@ func (r *Explainer) Cause(
 // lead leads a place in a patch on to what the patch sets in the document whose text is at path p,
 // if it is a patch of that document.
 func (r *Explainer) lead(
-	place *config.Place, d yamlpath.Document, p yamlpath.Path, inner string,
+	place *config.Place, d yamltext.Document, p yamltext.Path, inner string,
 ) {
 	patch, ok := r.PatchText(place.Field)
 	value, _ := d.Value(p)
 	text, _ := value.(string)
-	docs := yamlpath.Documents([]byte(text))
+	docs := yamltext.Documents([]byte(text))
 	if !ok || len(docs) == 0 {
 		return
 	}

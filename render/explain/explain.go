@@ -13,12 +13,12 @@ import (
 	"path"
 	"strings"
 
-	"kiln/render/assembly"
 	"kiln/render/config"
-	"kiln/render/credential"
-	"kiln/render/node"
+	"kiln/render/facts/node"
+	"kiln/render/machine/assembly"
 	"kiln/render/plan"
-	"kiln/render/suggest"
+	"kiln/render/text/credential"
+	"kiln/render/text/wording"
 )
 
 // Explainer answers questions about one cluster. It makes each document once more only once, for
@@ -64,7 +64,7 @@ func (e *Explanation) String() string {
 }
 
 // Explain explains a file of a machine or, if target is PATH:KEY, one value in the file. For a
-// secret the explanation holds only its name and generation. It fails with a *suggest.Unknown if
+// secret the explanation holds only its name and generation. It fails with a *wording.Unknown if
 // there is no such machine, file or key, and if the value may not be shown or the file has no keys.
 func (r *Explainer) Explain(machine, target string) (*Explanation, error) {
 	m, err := r.machine(machine)
@@ -92,13 +92,13 @@ func (r *Explainer) Explain(machine, target string) (*Explanation, error) {
 		e.From = r.madeFrom(f, stages)
 		return e, nil
 	case f.Secret != "":
-		return nil, &suggest.Unknown{Message: fmt.Sprintf("%s holds the secret %s: no value of it "+
+		return nil, &wording.Unknown{Message: fmt.Sprintf("%s holds the secret %s: no value of it "+
 			"is shown; leave the key out, and the file is explained", f.Path, f.Secret)}
 	case credential.Holds(f.Content):
-		return nil, &suggest.Unknown{Message: f.Path + " holds a credential: no value of it " +
+		return nil, &wording.Unknown{Message: f.Path + " holds a credential: no value of it " +
 			"is shown; kiln validate says where it comes from"}
 	case len(stages) == 0 || len(f.Shown) > 0:
-		return nil, &suggest.Unknown{Message: f.Path + " is not one document of YAML or JSON; " +
+		return nil, &wording.Unknown{Message: f.Path + " is not one document of YAML or JSON; " +
 			"leave the key out, and the file is explained"}
 	}
 	e.Value, err = valueAt(f, key, stages)
@@ -130,7 +130,7 @@ func (r *Explainer) Source(m *plan.Machine, f *node.File, key string) config.Pla
 	return s.Given[0].Place
 }
 
-// machine returns the machine of that name. It fails with a *suggest.Unknown that suggests a
+// machine returns the machine of that name. It fails with a *wording.Unknown that suggests a
 // similar name.
 func (r *Explainer) machine(name string) (*plan.Machine, error) {
 	var all []string
@@ -140,11 +140,11 @@ func (r *Explainer) machine(name string) (*plan.Machine, error) {
 		}
 		all = append(all, r.Plan.Machines[i].Name)
 	}
-	return nil, suggest.NoSuch(name, all, "there is no node or pool %q", name)
+	return nil, wording.NoSuch(name, all, "there is no node or pool %q", name)
 }
 
 // findFile returns the file and the key of a target PATH or PATH:KEY. Path and key may hold colons,
-// so the longest path that the machine has wins. It fails with a *suggest.Unknown that suggests
+// so the longest path that the machine has wins. It fails with a *wording.Unknown that suggests
 // files of the same name.
 func findFile(n *node.Node, target string) (f *node.File, key string, err error) {
 	for end := len(target); end > 0; end = strings.LastIndexByte(target[:end], ':') {
@@ -165,5 +165,5 @@ func findFile(n *node.Node, target string) (f *node.File, key string, err error)
 	if len(similar) > 0 {
 		all = similar
 	}
-	return nil, "", suggest.NoSuch(name, all, "there is no file %s on %s", name, n.Name)
+	return nil, "", wording.NoSuch(name, all, "there is no file %s on %s", name, n.Name)
 }

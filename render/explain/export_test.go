@@ -4,7 +4,7 @@ import (
 	"sync"
 
 	"kiln/render/config"
-	"kiln/render/node"
+	"kiln/render/facts/node"
 	"kiln/render/plan"
 )
 

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"kiln/manifests"
-	"kiln/render/yamlbound"
+	"kiln/render/text/yamltext"
 )
 
 // kept is an object as one stage left it. A stage changes a small part of an object, so kept keeps
@@ -65,7 +65,7 @@ func (k *keeper) keep(stream []byte) (all []*kept, err error) {
 		}
 	}
 	texts, paths := map[string]*kept{}, map[string]*kept{}
-	for _, doc := range yamlbound.Split(stream) {
+	for _, doc := range yamltext.Split(stream) {
 		text := string(doc)
 		o, isRead := read[text]
 		is := k.texts[text]

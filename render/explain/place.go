@@ -6,11 +6,11 @@ import (
 	"strings"
 
 	"kiln/manifests"
-	"kiln/render/addons"
 	"kiln/render/config"
-	"kiln/render/node"
+	"kiln/render/facts/node"
+	"kiln/render/machine/addons"
 	"kiln/render/plan"
-	"kiln/render/yamlpath"
+	"kiln/render/text/yamltext"
 )
 
 // fileSources returns the sources of a file that goes through no stages: the fields of the
@@ -48,7 +48,7 @@ func (r *Explainer) lineSource(f *node.File, line, column int) config.Place {
 // manifest, a patch, an add-on or the configuration. The place has no line where the stage computes
 // the value, and where an add-on is a folder.
 func (r *Explainer) stageSource(
-	from plan.Origin, o manifests.Object, p yamlpath.Path,
+	from plan.Origin, o manifests.Object, p yamltext.Path,
 ) config.Place {
 	c := r.Plan.Config
 	if from == plan.Base {
@@ -61,7 +61,7 @@ func (r *Explainer) stageSource(
 	}
 	if patch, ok := r.PatchText(from.Field); ok {
 		var value any
-		if docs := yamlpath.Documents(o.YAML); len(docs) > 0 {
+		if docs := yamltext.Documents(o.YAML); len(docs) > 0 {
 			value, _ = docs[0].Value(p)
 		}
 		line, column := positionInPatch(patch, p, value)
@@ -82,9 +82,9 @@ func (r *Explainer) stageSource(
 // positionInStream returns line and column of the value at path p of object o in a stream of
 // manifests. If the stream has the object without that value, it returns the position of the
 // nearest map or list around it, and 0 if it has no such object.
-func positionInStream(stream []byte, o manifests.Object, p yamlpath.Path) (line, column int) {
-	made := yamlpath.Documents(o.YAML)
-	for _, d := range yamlpath.Documents(stream) {
+func positionInStream(stream []byte, o manifests.Object, p yamltext.Path) (line, column int) {
+	made := yamltext.Documents(o.YAML)
+	for _, d := range yamltext.Documents(stream) {
 		if stringAt(d, "kind") != o.Kind || stringAt(d, "metadata.name") != o.Name {
 			continue
 		}
@@ -98,7 +98,7 @@ func positionInStream(stream []byte, o manifests.Object, p yamlpath.Path) (line,
 
 // sameObject reports whether two documents of one kind and name are the same object. A patch may
 // give an object a namespace that its file leaves out.
-func sameObject(a, b yamlpath.Document) bool {
+func sameObject(a, b yamltext.Document) bool {
 	for _, path := range []string{"apiVersion", "metadata.namespace"} {
 		of, other := stringAt(a, path), stringAt(b, path)
 		if of != "" && other != "" && of != other {
@@ -109,7 +109,7 @@ func sameObject(a, b yamlpath.Document) bool {
 }
 
 // stringAt returns the string at a path of a document, empty if there is none.
-func stringAt(d yamlpath.Document, path string) string {
+func stringAt(d yamltext.Document, path string) string {
 	p, unknown := d.Path(path)
 	if unknown != nil {
 		return ""
@@ -123,9 +123,9 @@ func stringAt(d yamlpath.Document, path string) string {
 // the nearest map or list around it; 0 stands for the patch as a whole. It reads strategic merge
 // patches and JSON patches. Several operations of a JSON patch may set elements of one list: the
 // one with the value counts.
-func positionInPatch(patch string, p yamlpath.Path, value any) (line, column int) {
+func positionInPatch(patch string, p yamltext.Path, value any) (line, column int) {
 	best, exact := 0, false
-	for _, d := range yamlpath.Documents([]byte(patch)) {
+	for _, d := range yamltext.Documents([]byte(patch)) {
 		if d.IsMap() {
 			if l, c, steps := d.Position(p); steps > best {
 				best, line, column = steps, l, c
@@ -152,7 +152,7 @@ func positionInPatch(patch string, p yamlpath.Path, value any) (line, column int
 
 // setsValue reports whether the i-th operation of a JSON patch has a value, as it is or behind the
 // name of a flag.
-func setsValue(d yamlpath.Document, i int, value any) bool {
+func setsValue(d yamltext.Document, i int, value any) bool {
 	at, unknown := d.Path(fmt.Sprintf("[%d].value", i))
 	if unknown != nil {
 		return false

@@ -9,11 +9,11 @@ import (
 	"sync"
 
 	"kiln/manifests"
-	"kiln/render/assembly"
 	"kiln/render/config"
-	"kiln/render/node"
+	"kiln/render/facts/node"
+	"kiln/render/machine/assembly"
 	"kiln/render/plan"
-	"kiln/render/yamlpath"
+	"kiln/render/text/yamltext"
 )
 
 // pipeline makes one document: run makes the stream that holds it, and matches reports whether an
@@ -81,9 +81,9 @@ func (r *Explainer) pipeline(m *plan.Machine, file string) *pipeline {
 
 // stage is a document as one stage of its making left it.
 type stage struct {
-	source   func(yamlpath.Path) config.Place // where the stage takes the value at a path from
+	source   func(yamltext.Path) config.Place // where the stage takes the value at a path from
 	text     func() []byte                    // the document in YAML
-	doc      func() yamlpath.Document         // text, parsed
+	doc      func() yamltext.Document         // text, parsed
 	exists   bool                             // the stream holds the document after this stage
 	fromPipe bool                             // it is a stage of a pipeline, not a file as a whole
 }
@@ -148,16 +148,16 @@ func (r *Explainer) history(m *plan.Machine, f *node.File) ([]stage, error) {
 			return stages, nil
 		}
 	}
-	docs := yamlpath.Documents(f.Content)
+	docs := yamltext.Documents(f.Content)
 	if len(docs) != 1 || !docs[0].IsMap() {
 		return nil, nil
 	}
-	source := func(p yamlpath.Path) config.Place {
+	source := func(p yamltext.Path) config.Place {
 		line, column, _ := docs[0].Position(p)
 		return r.lineSource(f, line, column)
 	}
 	text := func() []byte { return f.Content }
-	doc := func() yamlpath.Document { return docs[0] }
+	doc := func() yamltext.Document { return docs[0] }
 	return []stage{{source: source, text: text, doc: doc, exists: true}}, nil
 }
 
@@ -166,7 +166,7 @@ func (r *Explainer) history(m *plan.Machine, f *node.File) ([]stage, error) {
 func (r *Explainer) stages(p *pipeline, versions []version) (out []stage, err error) {
 	var before []byte
 	for _, v := range versions {
-		next := stage{fromPipe: true, source: func(yamlpath.Path) config.Place {
+		next := stage{fromPipe: true, source: func(yamltext.Path) config.Place {
 			return config.Place{By: v.from.By, Field: v.from.Field}
 		}}
 		var text []byte
@@ -181,8 +181,8 @@ func (r *Explainer) stages(p *pipeline, versions []version) (out []stage, err er
 				}
 				next.text = func() []byte { return bare }
 			}
-			next.doc = func() yamlpath.Document { return yamlpath.Documents(next.text())[0] }
-			next.source = func(at yamlpath.Path) config.Place {
+			next.doc = func() yamltext.Document { return yamltext.Documents(next.text())[0] }
+			next.source = func(at yamltext.Path) config.Place {
 				full := o()
 				full.YAML = next.text()
 				return r.stageSource(v.from, full, at)

@@ -5,13 +5,13 @@ import (
 	"slices"
 
 	"kiln/render/config"
-	"kiln/render/node"
-	"kiln/render/suggest"
-	"kiln/render/yamlpath"
+	"kiln/render/facts/node"
+	"kiln/render/text/wording"
+	"kiln/render/text/yamltext"
 )
 
 // valueAt returns the value at a key of a document, with the stages that changed it, the last one
-// first. It fails with a *suggest.Unknown if no stage has a value there.
+// first. It fails with a *wording.Unknown if no stage has a value there.
 func valueAt(f *node.File, key string, stages []stage) (*config.Setting, error) {
 	p, err := pathOf(f, key, stages)
 	if err != nil {
@@ -40,10 +40,10 @@ func valueAt(f *node.File, key string, stages []stage) (*config.Setting, error) 
 }
 
 // pathOf returns the path that a key has in the last stage with a value there: the stages after it
-// may have removed the value. It fails with a *suggest.Unknown, as the last stage words it, if no
+// may have removed the value. It fails with a *wording.Unknown, as the last stage words it, if no
 // stage has one.
-func pathOf(f *node.File, key string, stages []stage) (yamlpath.Path, error) {
-	var unknown *suggest.Unknown
+func pathOf(f *node.File, key string, stages []stage) (yamltext.Path, error) {
+	var unknown *wording.Unknown
 	for _, s := range slices.Backward(stages) {
 		if !s.exists {
 			continue
@@ -56,7 +56,7 @@ func pathOf(f *node.File, key string, stages []stage) (yamlpath.Path, error) {
 			unknown = err
 		}
 	}
-	return nil, &suggest.Unknown{Message: f.Path + ": " + unknown.Message}
+	return nil, &wording.Unknown{Message: f.Path + ": " + unknown.Message}
 }
 
 // madeFrom returns the sources of a file in the order in which they apply: those of the stages that

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"kiln/render/terminal"
+	"kiln/render/text/wording"
 )
 
 // adopt finds out by its list whether the folder is kiln's, and removes what an interrupted run
@@ -53,7 +53,7 @@ func (f *Folder) adopt() error {
 	if f.fresh && stranger != "" && !f.Shared {
 		return fmt.Errorf(
 			"%s: not empty and not %s: it holds %s and has no %s; name a new folder with %s",
-			f.Dir, f.What, terminal.Visible(stranger, ""), f.List, f.Flag)
+			f.Dir, f.What, wording.Visible(stranger, ""), f.List, f.Flag)
 	}
 	if f.Check {
 		maps.Copy(f.listed, left)

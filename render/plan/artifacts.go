@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"kiln/render/config"
-	"kiln/render/target"
+	"kiln/render/facts/target"
 )
 
 // Where the files are that concern what a machine fetches.

@@ -3,7 +3,7 @@ package plan
 import (
 	"net/netip"
 
-	"kiln/render/target"
+	"kiln/render/facts/target"
 )
 
 // EndpointURL returns the API server's URL for everything outside the control plane.

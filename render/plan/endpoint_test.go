@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kiln/render/config"
-	"kiln/render/target"
+	"kiln/render/facts/target"
 )
 
 // more are two control planes and a worker beside the first control plane.

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"kiln/render/target"
+	"kiln/render/facts/target"
 )
 
 // The flags are those of kubeadm 1.36.3 unless a comment gives a reason

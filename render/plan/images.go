@@ -4,7 +4,7 @@ import (
 	"maps"
 
 	"kiln/render/config"
-	"kiln/render/target"
+	"kiln/render/facts/target"
 )
 
 // images returns every component's image reference.

@@ -3,7 +3,7 @@ package plan
 import (
 	"slices"
 
-	"kiln/render/target"
+	"kiln/render/facts/target"
 )
 
 // Backends of Flannel.

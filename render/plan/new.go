@@ -7,8 +7,8 @@ import (
 	"slices"
 
 	"kiln/render/config"
-	"kiln/render/node"
-	"kiln/render/target"
+	"kiln/render/facts/node"
+	"kiln/render/facts/target"
 )
 
 // New returns the plan of c, which config.Parse has returned.

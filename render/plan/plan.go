@@ -10,8 +10,8 @@ import (
 	"strings"
 
 	"kiln/render/config"
-	"kiln/render/node"
-	"kiln/render/target"
+	"kiln/render/facts/node"
+	"kiln/render/facts/target"
 )
 
 // Plan is every derived fact of a cluster.

@@ -10,9 +10,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kiln/render/config"
-	"kiln/render/node"
+	"kiln/render/facts/node"
+	"kiln/render/facts/target"
 	"kiln/render/plan"
-	"kiln/render/target"
 )
 
 // Parts of a cluster.yaml: head stands before the spec's other lines, first begins its nodes.

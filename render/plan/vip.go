@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"kiln/render/config"
-	"kiln/render/target"
+	"kiln/render/facts/target"
 )
 
 // VIPLease is the Lease in kube-system whose holder has the address; kube-vip's own name for it.

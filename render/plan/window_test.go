@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kiln/render/node"
+	"kiln/render/facts/node"
 )
 
 // TestWindows: the windows of control planes lie behind each other, over midnight and over the end

@@ -12,11 +12,11 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"kiln/manifests"
-	"kiln/render/credential"
-	"kiln/render/layout"
-	"kiln/render/node"
+	"kiln/render/facts/node"
+	"kiln/render/machine/layout"
 	"kiln/render/plan"
-	"kiln/render/yamlbound"
+	"kiln/render/text/credential"
+	"kiln/render/text/yamltext"
 )
 
 // Redacted is shown in the place of a secret.
@@ -86,7 +86,7 @@ func isPublic(content []byte) bool {
 // unchanged if there are none, and nothing but Redacted if data cannot be read.
 func Redact(data []byte) []byte {
 	var settings any
-	if yamlbound.Object.Check(data) != nil || yaml.Unmarshal(data, &settings) != nil {
+	if yamltext.Object.Check(data) != nil || yaml.Unmarshal(data, &settings) != nil {
 		return []byte(Redacted)
 	}
 	found := false

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"kiln/render/node"
+	"kiln/render/facts/node"
 )
 
 // Page returns the table as docs/secrets.md shows it, in Markdown.

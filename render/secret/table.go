@@ -8,7 +8,7 @@
 package secret
 
 import (
-	"kiln/render/node"
+	"kiln/render/facts/node"
 	"kiln/render/plan"
 	"kiln/templates"
 )

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"kiln/render/node"
+	"kiln/render/facts/node"
 )
 
 // thefts are the machines that an attacker may have: their role, and which rows of that role they

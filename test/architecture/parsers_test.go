@@ -34,10 +34,10 @@ var libraries = map[string][]string{
 	"k8s.io/client-go/tools/clientcmd":  {"Load", "BuildConfig", "NewNonInteractive"},
 }
 
-// Why a function may read YAML without asking yamlbound itself.
+// Why a function may read YAML without asking yamltext itself.
 const (
-	door    = "it asks yamlbound before"
-	opened  = "yamlbound opened the add-on, patch, Butane config or kubeconfig when it was read"
+	door    = "it asks yamltext before"
+	opened  = "yamltext opened the add-on, patch, Butane config or kubeconfig when it was read"
 	made    = "kiln made it in this run"
 	twin    = "package review opens each file of a twin that is YAML"
 	bounded = "it has bounds of its own: bytes, values and depth, and refuses aliases"
@@ -50,8 +50,8 @@ const (
 var readers = map[string][]string{
 	door: {
 		"cmd/kiln/apiserver.New", "patches.New", "patches.checkPatch", "patches.folder",
-		"pki.Load", "pki.LoadPublic", "pki/given.encryption",
-		"render/addons.hasValues", "render/certs.texts", "render/change/field.decode",
+		"pki.Load", "pki.LoadPublic", "cmd/kiln/vault/foreign.encryption",
+		"render/machine/addons.hasValues", "render/twin/certs.texts", "render/twin/change.decode",
 		"render/check.headOf", "render/config.butane", "render/secret.Redact",
 	},
 	opened: {
@@ -60,44 +60,55 @@ var readers = map[string][]string{
 		"patches.inline",
 		"patches.kustomize",
 		"patches.noteObjects", "patches.notePatch", "patches.renames",
-		"patches.replacementsIn", "patches.withHead", "pki/form.Problems",
-		"render/check/audit.Findings", "render/ignition.Translate", "render/ignition.onlyDocument",
-		"render/kinds.check",
-		"render/kinds.define",
+		"patches.replacementsIn", "patches.withHead", "pki.Problems",
+		"render/check/machine.Findings", "render/pack/ignition.Translate",
+		"render/pack/ignition.onlyDocument",
+		"render/kube/kinds.check",
+		"render/kube/kinds.define",
 	},
 	made: {
 		"manifests.JSON", "manifests.Proxy", "manifests.WithImages",
-		"manifests.WithProxy", "manifests.WithoutMetadata", "render/assembly.addShutdownDelay",
-		"render/check.readProxy", "render/check/command.proxy",
+		"manifests.WithProxy", "manifests.WithoutMetadata",
+		"render/machine/assembly.addShutdownDelay",
+		"render/check.readProxy", "render/check/machine.proxy",
 		"render/check/machine.ReadKubeconfig", "render/check/machine.ReadKubeletConfig",
 		"render/check/machine.ReadPod",
 	},
 	twin: {
-		"render/certs.rotates", "render/report.clusterDNS", "render/rollout/kubectl.Application",
-		"render/rollout/kubectl.Label", "render/rollout/kubectl.Rollout",
-		"render/running.Objects",
+		"render/twin/certs.rotates", "render/fleet/report.clusterDNS",
+		"render/fleet/rollout.Application",
+		"render/fleet/rollout.Label", "render/fleet/rollout.Rollout",
+		"render/fleet/running.Objects",
 	},
 	bounded: {
-		"render/cloudinit.Unpack", "render/cloudinit.hasAlias", "render/cloudinit.readPassed",
+		"render/pack/cloudinit.Unpack", "render/pack/cloudinit.hasAlias",
+		"render/pack/cloudinit.readPassed",
 		"render/config.readDocument",
 	},
-	toml: {"render/containerd.Merge", "render/containerd.SandboxImage"},
+	toml: {"render/machine/containerd.Merge", "render/machine/containerd.SandboxImage"},
 	nodes: {
-		"patches.Mentions", "patches.notYAML", "render/yamlfault.parses",
-		"render/yamlbound.part", "render/yamlbound.second", "render/yamlpath.Documents",
+		"patches.Mentions", "patches.notYAML", "render/text/yamltext.parses",
+		"render/text/yamltext.part", "render/text/yamltext.second",
+		"render/text/yamltext.Documents",
 	},
 	private: {"render.contextOf", "render.tokenOwner"},
 }
 
-// doors are the functions that ask yamlbound for others of their package.
+// bounds are what package yamltext has to bound a text by its use.
+var bounds = []string{
+	"Object", "Addon", "Resource", "Patch", "Butane", "Compared", "Bundle", "Kubeconfig", "Split",
+	"Use",
+}
+
+// doors are the functions that ask yamltext for others of their package.
 var doors = []string{"bounded", "boundedText", "checkText"}
 
-// TestReaders: bytes of others reach no parser but behind yamlbound, which bounds what they cost.
+// TestReaders: bytes of others reach no parser but behind yamltext, which bounds what they cost.
 // Each function that calls a parser of YAML stands in the table with a reason, and those that are
-// doors ask yamlbound.
+// doors ask yamltext.
 func TestReaders(t *testing.T) {
 	t.Parallel()
-	found := map[string]bool{} // whether it asks yamlbound
+	found := map[string]bool{} // whether it asks yamltext
 	for _, wing := range []string{"cmd", "manifests", "patches", "pki", "render", "templates"} {
 		files, err := filepath.Glob(filepath.Join("../..", wing, "*.go"))
 		require.NoError(t, err)
@@ -119,7 +130,7 @@ func TestReaders(t *testing.T) {
 	slices.Sort(listed)
 	for _, name := range slices.Sorted(maps.Keys(found)) {
 		if !slices.Contains(listed, name) {
-			t.Errorf("%s reads YAML: ask yamlbound before, and write it into the table", name)
+			t.Errorf("%s reads YAML: ask yamltext before, and write it into the table", name)
 		}
 	}
 	for _, name := range listed {
@@ -129,13 +140,13 @@ func TestReaders(t *testing.T) {
 	}
 	for _, name := range readers[door] {
 		if !found[name] {
-			t.Errorf("%s does not ask yamlbound, as the table says", name)
+			t.Errorf("%s does not ask yamltext, as the table says", name)
 		}
 	}
 }
 
 // parserCalls returns the functions of a file that call one of the libraries, as folder.function,
-// and whether they ask yamlbound.
+// and whether they ask yamltext.
 func parserCalls(t *testing.T, path string) map[string]bool {
 	t.Helper()
 	file, err := parser.ParseFile(token.NewFileSet(), path, nil, 0)
@@ -171,13 +182,15 @@ func parserCalls(t *testing.T, path string) map[string]bool {
 		}
 		ast.Inspect(d, func(n ast.Node) bool {
 			if used, ok := n.(*ast.Ident); ok {
-				asks = asks || used.Name == "yamlbound" || slices.Contains(doors, used.Name)
+				asks = asks || slices.Contains(doors, used.Name)
 			}
 			selector, ok := n.(*ast.SelectorExpr)
 			if !ok {
 				return true
 			}
 			library, ok := selector.X.(*ast.Ident)
+			asks = asks || ok && library.Name == "yamltext" &&
+				slices.Contains(bounds, selector.Sel.Name)
 			if ok && kustomizations && selector.Sel.Name == "Unmarshal" {
 				names = append(names, fmt.Sprintf("%s.%s", folder, name))
 			}

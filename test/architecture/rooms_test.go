@@ -4,14 +4,12 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
-	"fmt"
 	"go/ast"
 	"go/importer"
 	"go/parser"
 	"go/token"
 	"go/types"
 	"io"
-	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -22,65 +20,39 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What a package may have at most, tests not counted.
-const (
-	maxKnot  = 8    // files of which each uses names of each other, directly or through others
-	maxFile  = 400  // lines of a file
-	maxLines = 2500 // lines of a package
-)
+// maxKnot is how many files of a package may each use names of each other, directly or through
+// others.
+const maxKnot = 8
 
-// longer lists the packages that may have more lines than maxLines, and why.
-var longer = map[string]string{
-	"kiln/render/config": "it describes every field of cluster.yaml",
-}
-
-// TestRooms holds every package to the limits above and prints the largest.
+// TestRooms: the files of no package make a larger knot than maxKnot. It prints the largest knots.
 func TestRooms(t *testing.T) {
 	t.Parallel()
 	rooms := measure(t)
 	require.Greater(t, len(rooms), 15, "packages")
 	for _, r := range rooms {
-		if faults := r.faults(); len(faults) > 0 {
-			t.Errorf("%s: %s", r.path, strings.Join(faults, "; "))
+		if len(r.knot) > maxKnot {
+			t.Errorf("%s: %d files use each other, want at most %d: %s; move what they share to a "+
+				"file that uses none of them, or divide the package", r.path, len(r.knot), maxKnot,
+				strings.Join(r.knot, " "))
 		}
 	}
 	slices.SortFunc(rooms, func(a, b room) int {
 		return cmp.Or(cmp.Compare(len(b.knot), len(a.knot)), cmp.Compare(b.lines, a.lines))
 	})
 	for _, r := range rooms[:5] {
-		t.Logf("%s: %d files, %d lines, %s has %d lines, %d files use each other: %s",
-			r.path, len(r.files), r.lines, r.longest, r.files[r.longest],
-			len(r.knot), strings.Join(r.knot, " "))
+		t.Logf("%s: %d lines, %d files use each other: %s", r.path, r.lines, len(r.knot),
+			strings.Join(r.knot, " "))
 	}
 }
 
 // room is a package as it was measured.
 type room struct {
 	path    string
-	files   map[string]int // lines of each file
-	longest string         // the file with the most lines
+	dir     string
+	files   []string // that this system compiles
+	imports []string
 	lines   int
 	knot    []string // the files of the largest strongly connected part, sorted
-}
-
-// faults returns a sentence for each limit that the package misses.
-func (r *room) faults() (out []string) {
-	if len(r.knot) > maxKnot {
-		out = append(out, fmt.Sprintf("%d files use each other, want at most %d: %s; "+
-			"move what they share to a file that uses none of them, or divide the package",
-			len(r.knot), maxKnot, strings.Join(r.knot, " ")))
-	}
-	for _, file := range slices.Sorted(maps.Keys(r.files)) {
-		if r.files[file] > maxFile {
-			out = append(out, fmt.Sprintf("%s has %d lines, want at most %d; divide it",
-				file, r.files[file], maxFile))
-		}
-	}
-	if r.lines > maxLines && longer[r.path] == "" {
-		out = append(out, fmt.Sprintf("%d lines, want at most %d; divide the package",
-			r.lines, maxLines))
-	}
-	return out
 }
 
 // listed is what go list says about a package.
@@ -89,6 +61,7 @@ type listed struct {
 	Dir        string
 	Export     string // the compiled package, which has its types
 	GoFiles    []string
+	Imports    []string
 	Module     *struct{ Main bool }
 }
 
@@ -118,7 +91,7 @@ func checked(t *testing.T) (list []*types.Package) {
 func compile(t *testing.T) (own []listed, compiled types.Importer) {
 	t.Helper()
 	cmd := exec.Command("go", "list", "-deps", "-export",
-		"-json=ImportPath,Dir,Export,GoFiles,Module", "./...")
+		"-json=ImportPath,Dir,Export,GoFiles,Imports,Module", "./...")
 	cmd.Dir = filepath.Join("..", "..")
 	cmd.Stderr = os.Stderr
 	out, err := cmd.Output()
@@ -139,7 +112,7 @@ func compile(t *testing.T) (own []listed, compiled types.Importer) {
 // measureOne measures a package; imports finds the types of others.
 func measureOne(t *testing.T, p *listed, imports types.Importer) room {
 	t.Helper()
-	r := room{path: p.ImportPath, files: map[string]int{}}
+	r := room{path: p.ImportPath, dir: p.Dir, files: p.GoFiles, imports: p.Imports}
 	all, err := filepath.Glob(filepath.Join(p.Dir, "*.go"))
 	require.NoError(t, err)
 	for _, path := range all { // those for other systems too
@@ -148,12 +121,7 @@ func measureOne(t *testing.T, p *listed, imports types.Importer) room {
 		}
 		text, err := os.ReadFile(path)
 		require.NoError(t, err)
-		name := filepath.Base(path)
-		r.files[name] = bytes.Count(text, []byte("\n"))
-		r.lines += r.files[name]
-		if r.files[name] > r.files[r.longest] {
-			r.longest = name
-		}
+		r.lines += bytes.Count(text, []byte("\n"))
 	}
 	r.knot = knot(p.GoFiles, uses(t, p, imports))
 	return r

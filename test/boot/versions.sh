@@ -2,7 +2,7 @@
 # The versions of what runs on a machine. Sourced after lib.sh, which says what $minor and $release
 # are.
 
-# The parts of each minor of Kubernetes, as render/target/release.go names them: Kubernetes, etcd,
+# The parts of each minor of Kubernetes, as render/facts/target/release.go names them: Kubernetes, etcd,
 # CoreDNS, pause.
 case $minor in
 1.34) parts=(1.34.4 3.6.5 1.12.1 3.10.1) ;;

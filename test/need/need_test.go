@@ -53,10 +53,10 @@ var everywhere = []string{"chmod", "go", "mount", "sh", "timeout", "umount", "un
 // own are the files that look for programs or skip tests for reasons of their own: not for want of
 // something on this computer.
 var own = map[string]string{
-	"cmd/kiln/determinism_test.go":     "LookPath", // kiln itself
-	"cmd/kiln/isolate/isolate_test.go": "LookPath", // which must find nothing
-	"render/change_test.go":            "Skip",     // a change that a platform has no room for
-	"render/fuzz_test.go":              "Skip",     // input that is no case
+	"cmd/kiln/determinism_test.go":  "LookPath", // kiln itself
+	"cmd/kiln/term/isolate_test.go": "LookPath", // which must find nothing
+	"render/change_test.go":         "Skip",     // a change that a platform has no room for
+	"render/fuzz_test.go":           "Skip",     // input that is no case
 }
 
 // TestAsked: tests ask this package for what not every computer has. They look for no program, skip

@@ -25,11 +25,11 @@ const pictures = "../../docs/report"
 
 // TestPictures looks at the page of the demo in four ways: on a desk, on a phone, in the dark, and
 // on paper. With -update it makes the pictures in docs of it. That they are of today's page is held
-// by TestDemo in render/report, which needs no browser.
+// by TestDemo in render/fleet/report, which needs no browser.
 func TestPictures(t *testing.T) {
 	dir := t.TempDir()
 	demo := filepath.Join(dir, "demo.html")
-	run(t, "go", "test", "-C", "../..", "-count=1", "./render/report", "-run", "^TestDemo$",
+	run(t, "go", "test", "-C", "../..", "-count=1", "./render/fleet/report", "-run", "^TestDemo$",
 		"-demo", demo)
 	page, err := os.ReadFile(demo)
 	if err != nil {

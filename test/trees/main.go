@@ -21,10 +21,10 @@ import (
 
 	"kiln/pki"
 	"kiln/render"
-	"kiln/render/cloudinit"
-	"kiln/render/ignition"
-	"kiln/render/node"
-	"kiln/render/target"
+	"kiln/render/facts/node"
+	"kiln/render/facts/target"
+	"kiln/render/pack/cloudinit"
+	"kiln/render/pack/ignition"
 )
 
 // clusters holds the golden cases.

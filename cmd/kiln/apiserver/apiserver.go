@@ -18,11 +18,10 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
-	"kiln/cmd/kiln/message"
+	"kiln/cmd/kiln/term"
 	"kiln/manifests"
-	"kiln/render/items"
-	"kiln/render/running"
-	"kiln/render/terminal"
+	"kiln/render/fleet/running"
+	"kiln/render/text/wording"
 )
 
 // timeout is how long one question may take.
@@ -104,7 +103,7 @@ func New(path string, messages io.Writer) (*Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("--kubeconfig %s: %w", path, err)
 	}
-	message.Notes(messages, unexpected(path, base, config))
+	term.Notes(messages, unexpected(path, base, config))
 	// The token would go wherever an answer leads, also in the clear.
 	client.CheckRedirect = func(*http.Request, []*http.Request) error {
 		return http.ErrUseLastResponse
@@ -127,7 +126,7 @@ type StatusError struct {
 func (e *StatusError) Error() string {
 	text := fmt.Sprintf("GET %s: HTTP %d", e.Path, e.Code)
 	if e.Message != "" {
-		text += ": " + terminal.Visible(e.Message, "")
+		text += ": " + wording.Visible(e.Message, "")
 	}
 	switch e.Code {
 	case http.StatusUnauthorized:
@@ -198,11 +197,11 @@ func (c *Client) open(ctx context.Context, path string, query url.Values) (*body
 	})
 }
 
-// Nodes returns what all Nodes say. With an items.Bound these are not all of them.
+// Nodes returns what all Nodes say. With a running.Bound these are not all of them.
 func (c *Client) Nodes(ctx context.Context) ([]running.Node, error) {
 	var list running.List
 	unread := c.list(ctx, "/api/v1/nodes", nil, list.Next)
-	if unread != nil && !items.IsBound(unread) {
+	if unread != nil && !running.IsBound(unread) {
 		return nil, unread
 	}
 	r, err := list.Running()

@@ -18,12 +18,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kiln/cmd/kiln/apiserver"
-	"kiln/cmd/kiln/isolate"
+	"kiln/cmd/kiln/term"
 )
 
 // TestMain runs the tests as kiln runs: without the default HTTP client.
 func TestMain(m *testing.M) {
-	isolate.Process()
+	term.IsolateProcess()
 	os.Exit(m.Run())
 }
 

@@ -19,8 +19,8 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
-	"kiln/render/terminal"
-	"kiln/render/yamlbound"
+	"kiln/render/text/wording"
+	"kiln/render/text/yamltext"
 )
 
 // maxFile is how many bytes a kubeconfig may have. They are mostly certificates.
@@ -44,7 +44,7 @@ func checkText(path string) error {
 	if err != nil {
 		return err
 	}
-	if e := yamlbound.Kubeconfig.Find(text); e != nil {
+	if e := yamltext.Kubeconfig.Find(text); e != nil {
 		return fmt.Errorf("line %d, column %d: %s", e.Line, e.Column, e.Message)
 	}
 	return nil
@@ -161,7 +161,7 @@ func unexpected(path string, base *url.URL, config *rest.Config) (notes []string
 	server := strings.TrimSuffix(base.Redacted(), "/")
 	note := func(format string, args ...any) {
 		text := fmt.Sprintf("--kubeconfig %s: %s", path, fmt.Sprintf(format, args...))
-		notes = append(notes, terminal.Visible(text, ""))
+		notes = append(notes, wording.Visible(text, ""))
 	}
 	if config.Insecure {
 		note("insecure-skip-tls-verify: anybody on the way may answer for %s, and read the "+

@@ -9,13 +9,13 @@ import (
 	"strconv"
 	"time"
 
-	"kiln/render/items"
+	"kiln/render/fleet/running"
 )
 
 // A list comes in pages of so many objects.
 const (
 	pageSize = 500
-	maxPages = 4 * items.MaxObjects / pageSize // the API server may send less than a page
+	maxPages = 4 * running.MaxObjects / pageSize // the API server may send less than a page
 )
 
 // Limit is how long all questions of one look may take.
@@ -28,16 +28,16 @@ var (
 )
 
 // list asks for the pages of a list, and calls next for each. Both may stop it with an error. It
-// returns an items.Bound if some objects are left out.
+// returns a running.Bound if some objects are left out.
 func (c *Client) list(
 	ctx context.Context, path string, query url.Values,
-	next func(*items.Reader) (items.Head, error),
+	next func(*running.Reader) (running.Head, error),
 ) error {
 	page := url.Values{"limit": {strconv.Itoa(pageSize)}}
 	for name, values := range query {
 		page[name] = values
 	}
-	var r items.Reader
+	var r running.Reader
 	for range maxPages {
 		body, err := c.open(ctx, path, page)
 		if err != nil {
@@ -51,7 +51,7 @@ func (c *Client) list(
 			return c.unanswered(ctx, body.failed)
 		}
 		if errors.Is(err, io.EOF) {
-			err = items.ErrNoJSON
+			err = running.ErrNoJSON
 		}
 		switch {
 		case err != nil || r.Count() > before && head.Continue != "":

@@ -7,8 +7,7 @@ import (
 	"net/url"
 	"strings"
 
-	"kiln/render/items"
-	"kiln/render/ready"
+	"kiln/render/fleet/running"
 )
 
 // maxSaid bounds what is kept of a pod: names have at most 253 characters.
@@ -23,7 +22,7 @@ type Pod struct {
 }
 
 // StaticPods returns the pods that say they are static ones of control planes. Any kubelet may say
-// that of a pod on its own Node. With an items.Bound these are not all of them.
+// that of a pod on its own Node. With a running.Bound these are not all of them.
 func (c *Client) StaticPods(ctx context.Context) (pods []Pod, err error) {
 	add := func(text []byte) error {
 		p, err := parsePod(text)
@@ -35,7 +34,7 @@ func (c *Client) StaticPods(ctx context.Context) (pods []Pod, err error) {
 	}
 	query := url.Values{"labelSelector": {"tier=control-plane"}}
 	err = c.list(ctx, "/api/v1/namespaces/kube-system/pods", query,
-		func(r *items.Reader) (items.Head, error) { return r.Next(add) })
+		func(r *running.Reader) (running.Head, error) { return r.Next(add) })
 	return pods, err
 }
 
@@ -79,17 +78,18 @@ func parsePod(text []byte) (Pod, error) {
 
 // Workloads calls do with each workload of a kind that kiln applied, or that is wanted.
 func (c *Client) Workloads(
-	ctx context.Context, kind ready.Kind, wanted map[ready.Name]bool, do func(*ready.Workload),
+	ctx context.Context, kind running.Kind, wanted map[running.Name]bool,
+	do func(*running.Workload),
 ) error {
 	add := func(text []byte) error {
-		w, err := ready.Parse(kind, text, wanted)
+		w, err := running.ParseWorkload(kind, text, wanted)
 		if err == nil && w != nil {
 			do(w)
 		}
 		return err
 	}
 	return c.list(ctx, "/apis/apps/v1/"+kind.Resource, nil,
-		func(r *items.Reader) (items.Head, error) { return r.Next(add) })
+		func(r *running.Reader) (running.Head, error) { return r.Next(add) })
 }
 
 // errEnough ends a list of pods.
@@ -98,13 +98,13 @@ var errEnough = errors.New("more pods than are read")
 // Pods returns the pods that the selector of a workload matches, at most so many. It reports
 // whether these are all.
 func (c *Client) Pods(
-	ctx context.Context, w *ready.Workload, most int,
-) (pods []ready.Pod, all bool, err error) {
+	ctx context.Context, w *running.Workload, most int,
+) (pods []running.Pod, all bool, err error) {
 	add := func(text []byte) error {
 		if len(pods) == most {
 			return errEnough
 		}
-		p, err := ready.ParsePod(text)
+		p, err := running.ParsePod(text)
 		if err == nil {
 			pods = append(pods, p)
 		}
@@ -112,7 +112,7 @@ func (c *Client) Pods(
 	}
 	err = c.list(ctx, "/api/v1/namespaces/"+url.PathEscape(w.Namespace)+"/pods",
 		url.Values{"labelSelector": {w.Selector}},
-		func(r *items.Reader) (items.Head, error) { return r.Next(add) })
+		func(r *running.Reader) (running.Head, error) { return r.Next(add) })
 	if errors.Is(err, errEnough) {
 		return pods, false, nil
 	}

@@ -4,8 +4,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"kiln/cmd/kiln/state"
-	"kiln/cmd/kiln/usage"
-	"kiln/render/change"
+	"kiln/cmd/kiln/term"
+	"kiln/render/twin/change"
 )
 
 // DiffCommand returns the verb diff.
@@ -13,7 +13,7 @@ func DiffCommand() *cobra.Command {
 	var f sharedFlags
 	cmd := &cobra.Command{
 		Use:         "diff A B",
-		Annotations: usage.Reads(),
+		Annotations: term.Reads(),
 		Short:       "Show the differences between two states of a cluster, machine by machine",
 		Long: `Show the differences between two states of a cluster, machine by machine. YAML is
 compared key by key, a command line flag by flag, a certificate or a unit part by
@@ -24,7 +24,7 @@ part. A change that is the same on several machines is shown once. The exit code
 		Example: `  kiln diff review cluster.yaml
   kiln diff main:review review
   kiln diff main:review review -o markdown`,
-		Args: usage.TakeArgs(2, 2, "two states, A and B", "kiln diff review cluster.yaml"),
+		Args: term.TakeArgs(2, 2, "two states, A and B", "kiln diff review cluster.yaml"),
 		RunE: func(cmd *cobra.Command, list []string) error {
 			if err := f.check(cmd); err != nil {
 				return err
@@ -35,7 +35,7 @@ part. A change that is the same on several machines is shown once. The exit code
 			}
 			d := change.Compare(old, now)
 			if err = f.print(cmd.OutOrStdout(), d, d.Unseen()); err == nil && d.Changed() {
-				err = usage.ErrDifferent
+				err = term.ErrDifferent
 			}
 			return err
 		},

@@ -6,11 +6,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"kiln/cmd/kiln/message"
-	"kiln/cmd/kiln/screen"
 	"kiln/cmd/kiln/state"
-	"kiln/cmd/kiln/usage"
-	"kiln/render/change"
+	"kiln/cmd/kiln/term"
+	"kiln/cmd/kiln/vault"
+	"kiln/render/twin/change"
 )
 
 // MaxUnavailable is the default for the number of workers that may be away together.
@@ -26,25 +25,25 @@ func (f *sharedFlags) add(cmd *cobra.Command) {
 	flags, b := cmd.Flags(), &f.states.Bundle
 	flags.StringVar(&b.Secrets, "secrets", "", "read the bundle of configurations from `FILE`, "+
 		"or from standard input if it is - (default: the bundle beside each, or its public half)")
-	usage.IdentityFlag(cmd, b)
+	vault.IdentityFlag(cmd, b)
 	flags.StringVar(&b.Public, "public", "", "read the public half of the bundle of "+
 		"configurations from `FILE` (default: the bundle, or NAME.public.yaml, beside each)")
-	usage.OutputFlag(cmd, &f.form, "report", "markdown")
+	term.OutputFlag(cmd, &f.form, "report", "markdown")
 	flags.StringVar(&f.color, "color", "auto", "show text in colours; `WHEN` is always, never, or "+
 		"auto: on a terminal, unless NO_COLOR is set")
-	usage.Allow(cmd, "color", []string{"auto", "always", "never"})
+	term.Allow(cmd, "color", []string{"auto", "always", "never"})
 }
 
 // check returns an error if the flags are wrong or contradict each other, and completes them.
 func (f *sharedFlags) check(cmd *cobra.Command) error {
 	f.states.Bundle.Stdin, f.states.Messages = cmd.InOrStdin(), cmd.ErrOrStderr()
-	return usage.CheckSource(&f.states.Bundle)
+	return vault.CheckSource(&f.states.Bundle)
 }
 
 // hasColour reports whether a report on out has colours.
 func (f *sharedFlags) hasColour(out io.Writer) bool {
 	return f.form == "text" &&
-		(f.color == "always" || f.color == "auto" && screen.HasColour(out))
+		(f.color == "always" || f.color == "auto" && term.HasColour(out))
 }
 
 // read reads two states.
@@ -63,9 +62,9 @@ func (f *sharedFlags) print(
 ) error {
 	if f.form == "json" {
 		if unseen != "" {
-			message.Notes(f.states.Messages, []string{"not compared: " + unseen})
+			term.Notes(f.states.Messages, []string{"not compared: " + unseen})
 		}
-		return message.JSON(out, report)
+		return term.JSON(out, report)
 	}
 	form := change.Form{
 		Colour:   f.hasColour(out),
@@ -79,6 +78,6 @@ func (f *sharedFlags) print(
 		w.End()
 		text += "\n" + w.String()
 	}
-	message.Printf(screen.Raw(out, form.Colour), "%s", text)
+	term.Printf(term.Raw(out, form.Colour), "%s", text)
 	return nil
 }

@@ -9,16 +9,13 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"kiln/cmd/kiln/configuration"
-	"kiln/cmd/kiln/message"
 	"kiln/cmd/kiln/state"
 	"kiln/cmd/kiln/summary"
-	"kiln/cmd/kiln/usage"
-	"kiln/render/change"
+	"kiln/cmd/kiln/term"
 	"kiln/render/config"
-	"kiln/render/expiry"
-	"kiln/render/rollout"
-	"kiln/render/shell"
+	"kiln/render/fleet/rollout"
+	"kiln/render/text/wording"
+	"kiln/render/twin/change"
 )
 
 // PlanCommand returns the verb plan.
@@ -26,7 +23,7 @@ func PlanCommand() *cobra.Command {
 	var f planFlags
 	cmd := &cobra.Command{
 		Use:         "plan A B [C ...]",
-		Annotations: usage.Reads(),
+		Annotations: term.Reads(),
 		Short:       "Show which machines a change replaces, in which order, and why",
 		Long: `Show which machines must be replaced to get from state A to state B, and why. The
 order of the steps keeps etcd's quorum, Kubernetes' version skew, and as many
@@ -50,7 +47,7 @@ With --nodes the plan is that of the hop that comes next.
   kiln plan v1.35:review v1.36:review review
   kubectl get nodes -o json | kiln plan main:review review --nodes -
   kubectl get nodes -o json | kiln plan main~2:review main:review review --nodes -`,
-		Args: usage.TakeArgs(2, maxStates, "two states or more, A and B",
+		Args: term.TakeArgs(2, maxStates, "two states or more, A and B",
 			"kiln plan review cluster.yaml"),
 		RunE: func(cmd *cobra.Command, list []string) error {
 			if err := cmp.Or(f.check(cmd), f.runs.Check(&f.states.Bundle)); err != nil {
@@ -88,31 +85,31 @@ func (f *planFlags) run(cmd *cobra.Command, states []string) error {
 		return err
 	}
 	last := len(list) - 1
-	ends := expiry.Running(list[last-1].Cluster, list[last].Cluster)
+	ends := change.Running(list[last-1].Cluster, list[last].Cluster)
 	if info, err := os.Stat(states[last]); err == nil && info.Mode().IsRegular() {
 		for i := range ends {
 			ends[i].Config = config.Flag(states[last])
 		}
 	}
-	message.Notes(cmd.ErrOrStderr(), summary.Ends(time.Now(), ends))
+	term.Notes(cmd.ErrOrStderr(), summary.Ends(time.Now(), ends))
 	var p interface{ Text(change.Form) string }
 	refused := false
 	switch {
 	case f.options.Running == nil && last > 1:
 		hops, err := rollout.NewHops(list, f.options)
 		if err != nil {
-			return usage.Error{Err: err}
+			return term.Error{Err: err}
 		}
 		p, refused = hops, hops.Refused()
 	default:
 		steps, err := f.steps(list)
 		if err != nil {
-			return usage.Error{Err: err}
+			return term.Error{Err: err}
 		}
 		p, refused = steps, len(steps.Refused) > 0
 	}
 	if err = f.print(cmd.OutOrStdout(), p, unseen(list)); err == nil && refused {
-		err = usage.ErrRefused
+		err = term.ErrRefused
 	}
 	return err
 }
@@ -147,16 +144,16 @@ func (f *planFlags) readAll(args []string) (list []rollout.State, err error) {
 		if err != nil {
 			return nil, err
 		}
-		s := rollout.State{Name: shell.Word(arg), Cluster: c}
+		s := rollout.State{Name: wording.ShellWord(arg), Cluster: c}
 		info, err := os.Stat(arg)
 		switch {
-		case arg == configuration.Stdin:
+		case arg == term.Stdin:
 			s.Name = "OLD"
 		case err != nil || !renders || !info.IsDir():
 		case state.IsTwin(arg):
 			arg = filepath.Clean(arg)
-			s.Kept = shell.Word(arg + "-before")
-			f.options.Keep = append(f.options.Keep, "cp -r "+shell.Word(arg)+" "+s.Kept)
+			s.Kept = wording.ShellWord(arg + "-before")
+			f.options.Keep = append(f.options.Keep, "cp -r "+wording.ShellWord(arg)+" "+s.Kept)
 		default:
 			s.Kept = "OLD"
 		}

@@ -10,11 +10,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"kiln/cmd/kiln/apiserver"
-	"kiln/cmd/kiln/bundle"
-	"kiln/cmd/kiln/configuration"
-	"kiln/cmd/kiln/usage"
-	"kiln/render/running"
-	"kiln/render/shown"
+	"kiln/cmd/kiln/term"
+	"kiln/cmd/kiln/vault"
+	"kiln/render/fleet/running"
+	"kiln/render/twin/shown"
 )
 
 // Runs are the flags that say what runs.
@@ -40,14 +39,14 @@ func (r *Runs) Flags(cmd *cobra.Command) {
 func (r *Runs) Given() bool { return r.nodes != "" || r.kubeconfig != "" }
 
 // Check returns an error if the flags contradict each other, or those of the bundle.
-func (r *Runs) Check(b *bundle.Source) error {
+func (r *Runs) Check(b *vault.Source) error {
 	switch {
 	case r.nodes != "" && r.kubeconfig != "":
-		return usage.Errorf("--nodes and --kubeconfig both say what runs: name one of them")
+		return term.Errorf("--nodes and --kubeconfig both say what runs: name one of them")
 	case !r.Given() && len(r.done) > 0:
-		return usage.Errorf("--done says what runs: name the Nodes as well, with --nodes")
-	case r.nodes == configuration.Stdin && b.Secrets == configuration.Stdin:
-		return usage.Errorf("--nodes - and --secrets -: standard input is one of them; " +
+		return term.Errorf("--done says what runs: name the Nodes as well, with --nodes")
+	case r.nodes == term.Stdin && b.Secrets == term.Stdin:
+		return term.Errorf("--nodes - and --secrets -: standard input is one of them; " +
 			"name a file for the other")
 	}
 	return nil
@@ -95,7 +94,7 @@ func (r *Runs) askNodes(cmd *cobra.Command) (*running.Running, error) {
 // readNodes reads the Nodes of --nodes, and the marker if it is there.
 func (r *Runs) readNodes(cmd *cobra.Command) (*running.Running, error) {
 	in := cmd.InOrStdin()
-	if r.nodes != configuration.Stdin {
+	if r.nodes != term.Stdin {
 		file, err := os.Open(r.nodes)
 		if err != nil {
 			return nil, err

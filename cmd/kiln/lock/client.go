@@ -19,7 +19,7 @@ import (
 
 	"oras.land/oras-go/v2/registry/remote/errcode"
 
-	"kiln/render/target"
+	"kiln/render/facts/target"
 )
 
 // The most bytes of a program, and of a list of hashes.
@@ -58,7 +58,7 @@ type client struct {
 // newClient returns a client for a command line that names these URLs.
 func newClient(named []string) *client {
 	g := newGuard(named)
-	// Not the default transport, which package isolate replaces by one that refuses.
+	// Not the default transport, which package term replaces by one that refuses.
 	transport := &http.Transport{
 		Proxy:                 g.proxy,
 		DialContext:           g.dial,

@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"kiln/render/config"
-	"kiln/render/images"
-	"kiln/render/target"
+	"kiln/render/facts/target"
+	"kiln/render/machine/images"
 )
 
 // wantedImage is an image without a digest, once.

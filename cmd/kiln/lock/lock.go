@@ -12,7 +12,7 @@ import (
 	"net"
 	"slices"
 
-	"kiln/render/target"
+	"kiln/render/facts/target"
 )
 
 // Locker makes and checks locks.

@@ -13,7 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kiln/render/target"
+	"kiln/render/facts/target"
 )
 
 // projects is a server with what the projects publish.

@@ -5,9 +5,9 @@ import (
 	"io"
 	"path/filepath"
 
-	"kiln/cmd/kiln/message"
+	"kiln/cmd/kiln/term"
 	"kiln/render/config"
-	"kiln/render/plural"
+	"kiln/render/text/wording"
 )
 
 // Entries returns all entries of a lock.
@@ -24,11 +24,11 @@ func Entries(l *config.Locked) []any {
 
 // Count says how many entries a lock has.
 func Count(l *config.Locked) string {
-	files := plural.Count(len(l.Artifacts), "file")
+	files := wording.Count(len(l.Artifacts), "file")
 	if l.Images == nil {
 		return files
 	}
-	images := plural.Count(len(l.Images), "image")
+	images := wording.Count(len(l.Images), "image")
 	if len(l.Artifacts) == 0 {
 		return images
 	}
@@ -38,7 +38,7 @@ func Count(l *config.Locked) string {
 // Print prints what the lock at path has.
 func Print(out io.Writer, path string, l *config.Locked) {
 	if len(l.Artifacts) == 0 && l.Images == nil {
-		message.Printf(out, "%s: not needed: no machine fetches a file\n", path)
+		term.Printf(out, "%s: not needed: no machine fetches a file\n", path)
 		return
 	}
 	for _, a := range l.Artifacts {
@@ -46,25 +46,25 @@ func Print(out io.Writer, path string, l *config.Locked) {
 		if a.Size > 0 {
 			size = fmt.Sprintf("%d bytes  ", a.Size)
 		}
-		message.Printf(out, "%s  %s%s\n", a, size, a.SHA256)
+		term.Printf(out, "%s  %s%s\n", a, size, a.SHA256)
 	}
 	for _, i := range l.Images {
-		message.Printf(out, "%s  %s\n", i.Name, i.Digest)
+		term.Printf(out, "%s  %s\n", i.Name, i.Digest)
 	}
-	message.Printf(out, "%s: %s; commit it with the configuration\n", path, Count(l))
+	term.Printf(out, "%s: %s; commit it with the configuration\n", path, Count(l))
 }
 
 // PrintCheck prints how the lock at path differs from what is wanted and published, as text or
 // JSON.
 func PrintCheck(out io.Writer, form, path string, l *config.Locked, differences []string) error {
 	if form == "json" {
-		return message.JSON(out, message.NonNil(differences))
+		return term.JSON(out, term.NonNil(differences))
 	}
 	if len(differences) == 0 {
-		message.Printf(out, "%s: %s, as published\n", path, Count(l))
+		term.Printf(out, "%s: %s, as published\n", path, Count(l))
 	}
 	for _, line := range differences {
-		message.Printf(out, "%s: %s\n", filepath.Base(path), line)
+		term.Printf(out, "%s: %s\n", filepath.Base(path), line)
 	}
 	return nil
 }

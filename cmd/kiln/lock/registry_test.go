@@ -15,8 +15,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kiln/render/images"
-	"kiln/render/target"
+	"kiln/render/facts/target"
+	"kiln/render/machine/images"
 )
 
 // registry is a registry of images. It may be hostile.

@@ -7,13 +7,13 @@ import (
 	"os"
 	"path"
 
-	"kiln/cmd/kiln/mirror"
 	"kiln/render/config"
+	"kiln/render/facts/target"
 	"kiln/render/folder"
-	"kiln/render/target"
+	"kiln/render/machine/images"
 )
 
-// saved is a folder in which files are kept, as package mirror says.
+// saved is a folder in which files are kept, as package images says.
 type saved struct {
 	root  *os.Root
 	taken map[string]string // the URL of a file, by its path in the folder
@@ -33,14 +33,14 @@ func (l *Locker) Save(
 		if out, err = l.Make(ctx, wanted, old); err != nil {
 			return err
 		}
-		return root.WriteFile(mirror.LockFile, (&config.Locked{Artifacts: out}).Encode(), 0o644)
+		return root.WriteFile(images.LockFile, (&config.Locked{Artifacts: out}).Encode(), 0o644)
 	})
 	return out, err
 }
 
 // take returns where a file goes, and makes its folder. It fails if another URL has that path.
 func (s *saved) take(url string) (name string, err error) {
-	if name, err = mirror.Path(url); err != nil {
+	if name, err = images.MirrorPath(url); err != nil {
 		return "", err
 	}
 	if other := s.taken[name]; other != "" {

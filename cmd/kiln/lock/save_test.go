@@ -8,8 +8,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kiln/cmd/kiln/mirror"
-	"kiln/render/target"
+	"kiln/render/facts/target"
+	"kiln/render/machine/images"
 )
 
 // TestSave: the folder has every file below the path of its URL, those that were locked before too,
@@ -30,7 +30,7 @@ func TestSave(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, want, string(content))
 	}
-	kept, err := mirror.Read(dir)
+	kept, err := images.ReadMirror(os.DirFS(dir))
 	require.NoError(t, err)
 	require.Equal(t, got, kept)
 	_, err = l.Save(context.Background(), dir, wanted, nil)

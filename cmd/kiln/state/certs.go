@@ -9,11 +9,9 @@ import (
 	"regexp"
 	"strings"
 
-	"kiln/cmd/kiln/configuration"
-	"kiln/cmd/kiln/paths"
-	"kiln/cmd/kiln/screen"
+	"kiln/cmd/kiln/term"
 	"kiln/render"
-	"kiln/render/certs"
+	"kiln/render/twin/certs"
 )
 
 // Certs is what has an end in a state.
@@ -41,7 +39,7 @@ func (r *Reader) Certs(arg, body string) (*Certs, error) {
 	info, err := os.Stat(arg)
 	isDir := err == nil && info.IsDir()
 	switch {
-	case arg == configuration.Stdin:
+	case arg == term.Stdin:
 		return r.document(arg, body)
 	case isDir && render.IsTwin(arg), err != nil && strings.Contains(arg, ":"):
 		c, err := r.Read(arg)
@@ -49,7 +47,7 @@ func (r *Reader) Certs(arg, body string) (*Certs, error) {
 			return nil, err
 		}
 		return &Certs{Cluster: c.Name, Entries: render.TwinCerts(c)}, nil
-	case isDir && !paths.Absent(filepath.Join(arg, render.InventoryFile)):
+	case isDir && !term.AbsentPath(filepath.Join(arg, render.InventoryFile)):
 		name, list, err := render.DocumentsCerts(arg)
 		if err != nil {
 			return nil, withRemedy(err)
@@ -63,18 +61,18 @@ func (r *Reader) Certs(arg, body string) (*Certs, error) {
 	case err != nil:
 		return nil, err
 	case isConfiguration(arg):
-		return r.ConfigurationCerts(&configuration.Source{Path: arg})
+		return r.ConfigurationCerts(&term.Configuration{Path: arg})
 	}
 	return r.document(arg, body)
 }
 
 // ConfigurationCerts lists what has an end in a configuration.
-func (r *Reader) ConfigurationCerts(s *configuration.Source) (*Certs, error) {
+func (r *Reader) ConfigurationCerts(s *term.Configuration) (*Certs, error) {
 	c, err := r.Whole(s)
 	if err != nil {
 		return nil, err
 	}
-	progress, finish := screen.Progress(r.Messages, c.Machines())
+	progress, finish := term.Progress(r.Messages, c.Machines())
 	defer finish()
 	list, err := c.Certs(progress)
 	if err != nil {

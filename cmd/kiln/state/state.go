@@ -11,13 +11,10 @@ import (
 	"path/filepath"
 	"strings"
 
-	"kiln/cmd/kiln/bundle"
-	"kiln/cmd/kiln/configuration"
-	"kiln/cmd/kiln/git"
-	"kiln/cmd/kiln/paths"
-	"kiln/cmd/kiln/screen"
+	"kiln/cmd/kiln/term"
+	"kiln/cmd/kiln/vault"
 	"kiln/render"
-	"kiln/render/change"
+	"kiln/render/twin/change"
 )
 
 // Forms lists the forms of two states, for the help of a verb.
@@ -34,8 +31,8 @@ const forms = `  a review twin           review
 
 // Reader reads states.
 type Reader struct {
-	Bundle   bundle.Source // the bundle of configurations
-	Messages io.Writer     // the screen that shows the progress
+	Bundle   vault.Source // the bundle of configurations
+	Messages io.Writer    // the screen that shows the progress
 }
 
 // IsTwin reports whether a folder holds a review twin.
@@ -48,14 +45,14 @@ func (r *Reader) Read(arg string) (*change.Cluster, error) {
 	case err == nil && info.IsDir() && render.IsTwin(arg):
 		c, err := render.TwinState(arg)
 		return c, withRemedy(err)
-	case err == nil && info.IsDir() && !paths.Absent(filepath.Join(arg, render.InventoryFile)):
+	case err == nil && info.IsDir() && !term.AbsentPath(filepath.Join(arg, render.InventoryFile)):
 		c, err := render.DocumentsState(arg)
 		return c, withRemedy(err)
 	case err == nil && info.IsDir():
 		return nil, fmt.Errorf("%s: neither a review twin (%s) nor a folder of documents (%s); "+
 			"name the folder of --review or --out", arg, render.IndexFile, render.InventoryFile)
 	case err == nil:
-		c, err := r.Public(&configuration.Source{Path: arg})
+		c, err := r.Public(&term.Configuration{Path: arg})
 		if err != nil {
 			return nil, err
 		}
@@ -87,7 +84,7 @@ func withRemedy(err error) error {
 
 // readRevision reads the review twin that a revision of git has, REV:PATH.
 func readRevision(tree string) (*change.Cluster, error) {
-	files, err := git.Revision(tree)
+	files, err := vault.ReadRevision(tree)
 	if err != nil {
 		return nil, err
 	}
@@ -100,13 +97,13 @@ func readRevision(tree string) (*change.Cluster, error) {
 
 // Render returns the state that a configuration would be rendered to.
 func (r *Reader) Render(c *render.Cluster) (*change.Cluster, error) {
-	progress, finish := screen.Progress(r.Messages, c.Machines())
+	progress, finish := term.Progress(r.Messages, c.Machines())
 	defer finish()
 	return c.State(progress)
 }
 
 // Public returns the cluster of a configuration without its secrets.
-func (r *Reader) Public(s *configuration.Source) (*render.Cluster, error) {
+func (r *Reader) Public(s *term.Configuration) (*render.Cluster, error) {
 	c, err := s.Public()
 	if err != nil {
 		return nil, err
@@ -120,7 +117,7 @@ func (r *Reader) Public(s *configuration.Source) (*render.Cluster, error) {
 
 // Whole returns the cluster of a configuration: with its secrets if the bundle exists, and without
 // them if only its public half does or --public names it.
-func (r *Reader) Whole(s *configuration.Source) (*render.Cluster, error) {
+func (r *Reader) Whole(s *term.Configuration) (*render.Cluster, error) {
 	c, err := s.Public()
 	if err != nil {
 		return nil, err

@@ -12,12 +12,11 @@ import (
 	"time"
 
 	"kiln/cmd/kiln/apiserver"
-	"kiln/render/change"
-	"kiln/render/items"
-	"kiln/render/node"
+	"kiln/render/facts/node"
+	"kiln/render/fleet/running"
 	"kiln/render/plan"
-	"kiln/render/running"
-	"kiln/render/shown"
+	"kiln/render/twin/change"
+	"kiln/render/twin/shown"
 )
 
 // Report is what a running cluster says of itself.
@@ -100,7 +99,7 @@ func gather(ctx context.Context, c *apiserver.Client, state *change.Cluster) (*R
 
 // partial notes what was left out of a list, and returns any other error.
 func (r *Report) partial(what string, err error) error {
-	if !items.IsBound(err) {
+	if !running.IsBound(err) {
 		return err
 	}
 	r.unseen(what, "", err)

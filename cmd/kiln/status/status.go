@@ -15,11 +15,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"kiln/cmd/kiln/apiserver"
-	"kiln/cmd/kiln/message"
 	"kiln/cmd/kiln/state"
-	"kiln/cmd/kiln/usage"
-	"kiln/render/change"
-	"kiln/render/terminal"
+	"kiln/cmd/kiln/term"
+	"kiln/render/text/wording"
+	"kiln/render/twin/change"
 )
 
 // pause is the time between two looks with --wait.
@@ -55,7 +54,7 @@ func command(limit time.Duration, c clock) *cobra.Command {
 	f := flags{limit: limit, clock: c}
 	cmd := &cobra.Command{
 		Use:         "status [STATE]",
-		Annotations: usage.Reads(),
+		Annotations: term.Reads(),
 		Short:       "Show how the machines of a running cluster are",
 		Long: `Ask the API server of a running cluster how its machines are: their Nodes, how far
 their hooks are, static pods, members of etcd and their votes, API objects, the
@@ -70,7 +69,7 @@ nothing is left but what the user may not see.
 ` + state.OneForms,
 		Example: `  kiln status --kubeconfig nodes/admin.conf
   kiln status review --kubeconfig nodes/admin.conf --wait --timeout 15m`,
-		Args: usage.TakeArgs(0, 1, "one state", "kiln status review"),
+		Args: term.TakeArgs(0, 1, "one state", "kiln status review"),
 		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, args) },
 	}
 	b := &f.states.Bundle
@@ -78,20 +77,20 @@ nothing is left but what the user may not see.
 	set.StringVar(&f.kubeconfig, "kubeconfig", "", "reach the cluster with the kubeconfig in "+
 		"`FILE` (default: the file that KUBECONFIG names, or ~/.kube/config)")
 	set.BoolVar(&f.wait, "wait", false, "ask again until all is done or a hook has stopped")
-	usage.DurationFlag(cmd, &f.timeout, "timeout", usualTimeout,
+	term.DurationFlag(cmd, &f.timeout, "timeout", usualTimeout,
 		"with --wait: give up after this `TIME`")
 	set.StringVar(&b.Public, "public", "", "read the public half of the bundle of a configuration "+
 		"from `FILE` (default: the bundle, or NAME.public.yaml, beside it)")
-	usage.OutputFlag(cmd, &f.form, "report")
+	term.OutputFlag(cmd, &f.form, "report")
 	return cmd
 }
 
 func (f *flags) run(cmd *cobra.Command, args []string) error {
 	if cmd.Flags().Changed("timeout") && !f.wait {
-		return usage.Errorf("--timeout says how long --wait waits: write --wait as well")
+		return term.Errorf("--timeout says how long --wait waits: write --wait as well")
 	}
 	if f.timeout < time.Second {
-		return usage.Errorf("--timeout %s: write a time from 1s, such as %s", f.timeout,
+		return term.Errorf("--timeout %s: write a time from 1s, such as %s", f.timeout,
 			usualTimeout)
 	}
 	f.states.Messages = cmd.ErrOrStderr()
@@ -123,7 +122,7 @@ func (f *flags) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	if !r.Done {
-		return usage.ErrDifferent
+		return term.ErrDifferent
 	}
 	return nil
 }
@@ -148,7 +147,7 @@ func (f *flags) follow(
 		case !f.wait || refused && f.clock.now().Sub(accepted) > young:
 			return nil, err
 		case ctx.Err() == nil && last == nil:
-			message.Printf(f.states.Messages, "kiln: waiting: %v\n", err)
+			term.Printf(f.states.Messages, "kiln: waiting: %v\n", err)
 			last = &Report{}
 		}
 		if !refused && (r == nil || !r.blind) {
@@ -165,7 +164,7 @@ func (f *flags) follow(
 			if refused {
 				return nil, err
 			}
-			message.Printf(f.states.Messages, "kiln: the time is over: %s\n", f.timeout)
+			term.Printf(f.states.Messages, "kiln: the time is over: %s\n", f.timeout)
 			if last == nil {
 				last = &Report{}
 			}
@@ -200,10 +199,10 @@ func ends(c *apiserver.Client, wanted *change.Cluster) (list []End) {
 func (f *flags) print(out io.Writer, r *Report) {
 	if f.form == "json" {
 		line, _ := json.Marshal(r) // strings, numbers and dates
-		message.Printf(out, "%s\n", line)
+		term.Printf(out, "%s\n", line)
 		return
 	}
-	message.Printf(out, "%s", Text(r))
+	term.Printf(out, "%s", Text(r))
 }
 
 // Text returns a report for people.
@@ -259,7 +258,7 @@ func Text(r *Report) string {
 const maxCell = 300
 
 // cell returns a text from the cluster on one line, as a terminal may see it.
-func cell(s string) string { return terminal.Line(s, maxCell) }
+func cell(s string) string { return wording.VisibleLine(s, maxCell) }
 
 // dash is cell, with a dash for an empty text.
 func dash(s string) string { return cmp.Or(cell(s), "-") }

@@ -19,7 +19,7 @@ import (
 
 	"kiln/cmd/kiln/apiserver"
 	"kiln/cmd/kiln/status"
-	"kiln/cmd/kiln/usage"
+	"kiln/cmd/kiln/term"
 )
 
 // api answers as an API server: by path, a code and a body.
@@ -312,7 +312,7 @@ func TestStatus(t *testing.T) {
 			case row.done:
 				require.NoError(t, err, out)
 			default:
-				require.ErrorIs(t, err, usage.ErrDifferent, out)
+				require.ErrorIs(t, err, term.ErrDifferent, out)
 			}
 			for _, text := range row.want {
 				require.Contains(t, out, text)

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kiln/cmd/kiln/status"
-	"kiln/cmd/kiln/usage"
+	"kiln/cmd/kiln/term"
 )
 
 // TestMinute: --wait ends if for more than a minute nothing is left but what the user may not see,
@@ -95,7 +95,7 @@ func TestMinute(t *testing.T) {
 			case name == "all is seen in the last look":
 				require.NoError(t, err)
 			default:
-				require.ErrorIs(t, err, usage.ErrDifferent)
+				require.ErrorIs(t, err, term.ErrDifferent)
 			}
 		})
 	}

@@ -13,10 +13,9 @@ import (
 	"time"
 
 	"kiln/cmd/kiln/apiserver"
-	"kiln/render/change"
-	"kiln/render/plural"
-	"kiln/render/ready"
-	"kiln/render/running"
+	"kiln/render/fleet/running"
+	"kiln/render/text/wording"
+	"kiln/render/twin/change"
 )
 
 // Workloads counts the DaemonSets, Deployments and StatefulSets that kiln applied.
@@ -24,7 +23,7 @@ type Workloads struct {
 	Total int `json:"total"`
 	Ready int `json:"ready"`
 	// Left are those that are not ready, as far as they were looked at.
-	Left []ready.Verdict `json:"left"`
+	Left []running.Verdict `json:"left"`
 }
 
 // What is asked for at most: the pods of so many workloads, so many pods in sum, and all of it in
@@ -42,17 +41,18 @@ func (r *Report) workloads(
 ) {
 	ctx, cancel := context.WithTimeout(ctx, maxTime)
 	defer cancel()
-	cluster := ready.Cluster{NotReady: map[string]bool{}, Now: time.Now()}
+	cluster := running.Cluster{NotReady: map[string]bool{}, Now: time.Now()}
 	for i := range nodes {
 		cluster.NotReady[nodes[i].Name] = !nodes[i].Ready
 	}
-	r.Workloads = &Workloads{Left: []ready.Verdict{}}
-	var left []*ready.Workload
+	r.Workloads = &Workloads{Left: []running.Verdict{}}
+	var left []*running.Workload
 	wanted := workloadsOf(state)
-	for _, kind := range ready.Kinds {
-		there := map[ready.Name]bool{}
-		err := c.Workloads(ctx, kind, wanted, func(w *ready.Workload) {
-			there[ready.Name{Resource: kind.Resource, Namespace: w.Namespace, Name: w.Name}] = true
+	for _, kind := range running.Kinds {
+		there := map[running.Name]bool{}
+		err := c.Workloads(ctx, kind, wanted, func(w *running.Workload) {
+			name := running.Name{Resource: kind.Resource, Namespace: w.Namespace, Name: w.Name}
+			there[name] = true
 			r.Workloads.Total++
 			switch {
 			case w.Settled:
@@ -84,11 +84,11 @@ func (r *Report) workloads(
 		}
 		pods -= len(seen)
 		cluster.Pods, cluster.Unseen = seen, !all
-		r.Workloads.Left = append(r.Workloads.Left, ready.Judge(w, cluster))
+		r.Workloads.Left = append(r.Workloads.Left, running.Judge(w, cluster))
 	}
 	if more := r.Workloads.Total - r.Workloads.Ready - len(r.Workloads.Left); more > 0 {
 		r.Unseen = append(r.Unseen, fmt.Sprintf("%s more that are not ready",
-			plural.Count(more, "workload")))
+			wording.Count(more, "workload")))
 	}
 	for i := range r.Unseen {
 		r.Unseen[i] = cell(r.Unseen[i])
@@ -96,16 +96,16 @@ func (r *Report) workloads(
 }
 
 // workloadsOf returns the workloads that a state wants.
-func workloadsOf(state *change.Cluster) map[ready.Name]bool {
-	out := map[ready.Name]bool{}
+func workloadsOf(state *change.Cluster) map[running.Name]bool {
+	out := map[running.Name]bool{}
 	if state == nil {
 		return out
 	}
 	for _, o := range state.Objects() {
 		namespace, resource, name, _ := o.Words()
-		for _, kind := range ready.Kinds {
+		for _, kind := range running.Kinds {
 			if resource == kind.Resource+".apps" {
-				out[ready.Name{Resource: kind.Resource, Namespace: namespace, Name: name}] = true
+				out[running.Name{Resource: kind.Resource, Namespace: namespace, Name: name}] = true
 			}
 		}
 	}
@@ -113,15 +113,16 @@ func workloadsOf(state *change.Cluster) map[ready.Name]bool {
 }
 
 // missing adds the workloads of a kind that are wanted and not there.
-func (r *Report) missing(kind ready.Kind, wanted, there map[ready.Name]bool) {
-	for _, name := range slices.SortedFunc(maps.Keys(wanted), func(a, b ready.Name) int {
+func (r *Report) missing(kind running.Kind, wanted, there map[running.Name]bool) {
+	for _, name := range slices.SortedFunc(maps.Keys(wanted), func(a, b running.Name) int {
 		return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
 	}) {
 		if name.Resource == kind.Resource && !there[name] {
 			r.Workloads.Total++
-			r.Workloads.Left = append(r.Workloads.Left, ready.Verdict{
-				Kind: kind.Name, Namespace: name.Namespace, Name: name.Name, State: ready.NotReady,
-				Reasons: []ready.Reason{{Text: "not there"}},
+			r.Workloads.Left = append(r.Workloads.Left, running.Verdict{
+				Kind: kind.Name, Namespace: name.Namespace, Name: name.Name,
+				State:   running.NotReady,
+				Reasons: []running.Reason{{Text: "not there"}},
 			})
 		}
 	}
@@ -161,12 +162,12 @@ func (l *Workloads) table(b *strings.Builder) {
 }
 
 // explained returns a reason with the pods that have it.
-func explained(r *ready.Reason) string {
+func explained(r *running.Reason) string {
 	switch {
 	case r.Pods == 0:
 		return r.Text
 	case r.Node == "":
-		return fmt.Sprintf("%s (%s, %s)", r.Text, plural.Count(r.Pods, "pod"), r.Pod)
+		return fmt.Sprintf("%s (%s, %s)", r.Text, wording.Count(r.Pods, "pod"), r.Pod)
 	}
-	return fmt.Sprintf("%s (%s, %s on %s)", r.Text, plural.Count(r.Pods, "pod"), r.Pod, r.Node)
+	return fmt.Sprintf("%s (%s, %s on %s)", r.Text, wording.Count(r.Pods, "pod"), r.Pod, r.Node)
 }

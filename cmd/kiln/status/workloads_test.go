@@ -14,16 +14,16 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kiln/cmd/kiln/state"
-	"kiln/cmd/kiln/usage"
-	"kiln/render/node"
-	"kiln/render/running"
-	"kiln/render/shown"
+	"kiln/cmd/kiln/term"
+	"kiln/render/facts/node"
+	"kiln/render/fleet/running"
+	"kiln/render/twin/shown"
 )
 
-// recorded returns a workload of the package ready, and its pods, as JSON.
+// recorded returns a workload of the package running, and its pods, as JSON.
 func recorded(t *testing.T, name string) (workload string, pods []string) {
 	t.Helper()
-	text, err := os.ReadFile("../../../render/ready/testdata/" + name + ".json")
+	text, err := os.ReadFile("../../../render/fleet/running/testdata/" + name + ".json")
 	require.NoError(t, err)
 	var list struct{ Items []json.RawMessage }
 	require.NoError(t, json.Unmarshal(text, &list))
@@ -123,7 +123,7 @@ func TestWorkloads(t *testing.T) {
 			if row.done {
 				require.NoError(t, err, out)
 			} else {
-				require.ErrorIs(t, err, usage.ErrDifferent, out)
+				require.ErrorIs(t, err, term.ErrDifferent, out)
 			}
 			for _, text := range row.want {
 				require.Contains(t, out, text)
@@ -200,7 +200,7 @@ func TestState(t *testing.T) {
 			if row.done {
 				require.NoError(t, err, out)
 			} else {
-				require.ErrorIs(t, err, usage.ErrDifferent, out)
+				require.ErrorIs(t, err, term.ErrDifferent, out)
 			}
 		})
 	}

@@ -4,9 +4,9 @@ import (
 	"io"
 	"path/filepath"
 
-	"kiln/cmd/kiln/message"
+	"kiln/cmd/kiln/term"
 	"kiln/render"
-	"kiln/render/plural"
+	"kiln/render/text/wording"
 )
 
 // Check reports what a run without --check would change: the names of documents, and the
@@ -19,7 +19,7 @@ func (r *Run) Check(out io.Writer, result *render.Result) {
 		switch {
 		case folder.dir == "":
 		case !folder.changes.Changed() && len(folder.changes.Unlisted) == 0:
-			message.Printf(out, "%s is what would be rendered\n", folder.dir)
+			term.Printf(out, "%s is what would be rendered\n", folder.dir)
 		default:
 			list(out, "would change ", folder.prefix, folder.changes.Written)
 			list(out, "would remove ", folder.prefix, folder.changes.Removed)
@@ -28,24 +28,24 @@ func (r *Run) Check(out io.Writer, result *render.Result) {
 	}
 	for _, d := range result.Review.Diffs {
 		name := filepath.Join(r.Review, d.Name)
-		message.Printf(out, "\n--- %s\n+++ %s as it would be rendered\n", name, name)
+		term.Printf(out, "\n--- %s\n+++ %s as it would be rendered\n", name, name)
 		for _, line := range d.Lines {
-			message.Printf(out, "%s\n", line)
+			term.Printf(out, "%s\n", line)
 		}
 	}
 	if more := len(result.Review.Written) - len(result.Review.Diffs); more > 0 {
-		message.Printf(out, "\n… and %s more\n", plural.Count(more, "file"))
+		term.Printf(out, "\n… and %s more\n", wording.Count(more, "file"))
 	}
 }
 
-// list prints paths, each after the words for its change. After message.MaxListed paths it prints
+// list prints paths, each after the words for its change. After term.MaxListed paths it prints
 // the number of the others.
 func list(out io.Writer, change, dir string, names []string) {
 	for i, name := range names {
-		if i == message.MaxListed {
-			message.Printf(out, "%s and %d more\n", change, len(names)-i)
+		if i == term.MaxListed {
+			term.Printf(out, "%s and %d more\n", change, len(names)-i)
 			return
 		}
-		message.Printf(out, "%s %s\n", change, filepath.Join(dir, name))
+		term.Printf(out, "%s %s\n", change, filepath.Join(dir, name))
 	}
 }

@@ -3,7 +3,7 @@ package summary
 import (
 	"io"
 
-	"kiln/cmd/kiln/message"
+	"kiln/cmd/kiln/term"
 	"kiln/render"
 )
 
@@ -20,7 +20,7 @@ type changes struct {
 
 // newChanges returns the changes in one folder. dry says that nothing was written.
 func newChanges(c *render.Changes, dry bool) *changes {
-	written, removed := message.NonNil(c.Written), message.NonNil(c.Removed)
+	written, removed := term.NonNil(c.Written), term.NonNil(c.Removed)
 	if dry {
 		return &changes{
 			WouldWrite: &written, WouldRemove: &removed, Unchanged: c.Unchanged, Diffs: c.Diffs,
@@ -44,5 +44,5 @@ func (r *Run) JSON(out io.Writer, result *render.Result) error {
 	if r.Review != "" {
 		report.Review = newChanges(&result.Review, r.Dry)
 	}
-	return message.JSON(out, report)
+	return term.JSON(out, report)
 }

@@ -13,12 +13,10 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"kiln/cmd/kiln/message"
-	"kiln/cmd/kiln/screen"
+	"kiln/cmd/kiln/term"
 	"kiln/render"
-	"kiln/render/plural"
-	"kiln/render/shell"
-	"kiln/render/target"
+	"kiln/render/facts/target"
+	"kiln/render/text/wording"
 )
 
 // Run is a run of kiln render.
@@ -49,26 +47,26 @@ func (r *Run) Text(out io.Writer, result *render.Result) error {
 	if i := slices.IndexFunc(documents, hasBody); i >= 0 {
 		r.bodies(out, documents[i].Body.URL)
 	}
-	message.Printf(out, "the machines pull %s; to list them: kiln images --config %s\n",
-		plural.Count(r.Images, "image"), shell.Word(r.Config))
-	message.Printf(out, "%s, %s written, %d unchanged; "+
+	term.Printf(out, "the machines pull %s; to list them: kiln images --config %s\n",
+		wording.Count(r.Images, "image"), wording.ShellWord(r.Config))
+	term.Printf(out, "%s, %s written, %d unchanged; "+
 		"next: give each machine its document, then\n  kubectl --kubeconfig %s get nodes\n",
-		plural.Count(len(documents), "document"), plural.Count(len(result.Written), "file"),
-		result.Unchanged, shell.Word(filepath.Join(r.Out, render.AdminFile)))
+		wording.Count(len(documents), "document"), wording.Count(len(result.Written), "file"),
+		result.Unchanged, wording.ShellWord(filepath.Join(r.Out, render.AdminFile)))
 	return nil
 }
 
-// documents lists the documents, at most message.MaxListed, and the files that were removed.
+// documents lists the documents, at most term.MaxListed, and the files that were removed.
 func (r *Run) documents(out io.Writer, result *render.Result) error {
-	if docs := result.Inventory.Documents; len(docs) <= message.MaxListed {
+	if docs := result.Inventory.Documents; len(docs) <= term.MaxListed {
 		table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 		for _, e := range docs {
-			message.Printf(table, "%s\t%d bytes\t%s\tvalid until %s\n",
-				screen.OneLine(out, filepath.Join(r.Out, e.Document)), e.Bytes, share(&e),
+			term.Printf(table, "%s\t%d bytes\t%s\tvalid until %s\n",
+				term.OneLine(out, filepath.Join(r.Out, e.Document)), e.Bytes, share(&e),
 				e.ValidUntil.Format(time.DateOnly))
 			if e.Body != nil {
-				message.Printf(table, "%s\t%d bytes\tfetched\t\n",
-					screen.OneLine(out, filepath.Join(r.Out, e.Body.Document)), e.Body.Bytes)
+				term.Printf(table, "%s\t%d bytes\tfetched\t\n",
+					term.OneLine(out, filepath.Join(r.Out, e.Body.Document)), e.Body.Bytes)
 			}
 		}
 		if err := table.Flush(); err != nil {
@@ -82,7 +80,7 @@ func (r *Run) documents(out io.Writer, result *render.Result) error {
 				why = "its document is " + path.Base(e.Document) + " now"
 			}
 		}
-		message.Printf(out, "removed %s: %s\n", filepath.Join(r.Out, name), why)
+		term.Printf(out, "removed %s: %s\n", filepath.Join(r.Out, name), why)
 	}
 	return nil
 }
@@ -105,9 +103,9 @@ func (r *Run) twin(out io.Writer, c *render.Changes) {
 	if len(c.Removed) > 0 {
 		removed = fmt.Sprintf(", %d removed", len(c.Removed))
 	}
-	message.Printf(out, "%s: %s written%s, %d unchanged; "+
+	term.Printf(out, "%s: %s written%s, %d unchanged; "+
 		"it holds no secret: commit it with the configuration\n",
-		filepath.Clean(r.Review), plural.Count(len(c.Written), "file"), removed, c.Unchanged)
+		filepath.Clean(r.Review), wording.Count(len(c.Written), "file"), removed, c.Unchanged)
 }
 
 // storage are the domains of object storage that clouds serve themselves.
@@ -120,21 +118,21 @@ var storage = []string{
 // bodies reports where machines fetch their bodies, with one address as an example, and the command
 // with which kiln serve serves them there, unless the server is one of a cloud's storage.
 func (r *Run) bodies(out io.Writer, address string) {
-	message.Printf(out, "bodies are fetched by their machines, such as %s", address)
+	term.Printf(out, "bodies are fetched by their machines, such as %s", address)
 	if u, err := url.Parse(address); err == nil {
 		port, how := "80", "--plain-http"
 		if u.Scheme == "https" {
 			port = "443"
-			how = "--secrets " + shell.Word(r.Bundle) +
-				" --tls-name " + shell.Word(u.Hostname())
+			how = "--secrets " + wording.ShellWord(r.Bundle) +
+				" --tls-name " + wording.ShellWord(u.Hostname())
 		}
-		message.Printf(out, ": put each there")
+		term.Printf(out, ": put each there")
 		if !slices.ContainsFunc(storage, func(domain string) bool {
 			return strings.HasSuffix(u.Hostname(), domain)
 		}) {
-			message.Printf(out, ", or run: kiln serve %s --listen ADDRESS:%s %s",
-				shell.Word(r.Out), cmp.Or(u.Port(), port), how)
+			term.Printf(out, ", or run: kiln serve %s --listen ADDRESS:%s %s",
+				wording.ShellWord(r.Out), cmp.Or(u.Port(), port), how)
 		}
 	}
-	message.Printf(out, "\n")
+	term.Printf(out, "\n")
 }

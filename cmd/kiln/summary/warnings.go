@@ -5,13 +5,12 @@ import (
 	"slices"
 	"time"
 
-	"kiln/cmd/kiln/message"
+	"kiln/cmd/kiln/term"
 	"kiln/render"
 	"kiln/render/config"
-	"kiln/render/expiry"
 	"kiln/render/folder"
-	"kiln/render/plural"
-	"kiln/render/shell"
+	"kiln/render/text/wording"
+	"kiln/render/twin/change"
 )
 
 // Dates returns a warning for each date of the documents that has passed or will pass soon.
@@ -28,8 +27,8 @@ func Dates(now time.Time, r *render.Cluster, path string) (warnings []string) {
 
 // Ends returns a warning about the documents that have ended or end soon, and about those that
 // begin later.
-func Ends(now time.Time, list []expiry.Document) []string {
-	return slices.Concat(expiry.Ended(now, list), expiry.Near(now, list), expiry.Early(now, list))
+func Ends(now time.Time, list []change.DocumentEnd) []string {
+	return slices.Concat(change.Ended(now, list), change.Near(now, list), change.Early(now, list))
 }
 
 // Sizes returns a warning for each document that will soon be too large.
@@ -43,7 +42,7 @@ func Sizes(result *render.Result) []string {
 	})
 }
 
-// each returns the warnings about the documents. After message.MaxListed of them it returns one
+// each returns the warnings about the documents. After term.MaxListed of them it returns one
 // line with the number of the others, and what inventory.json has about them.
 func each(
 	result *render.Result, has string, about func(*render.Entry) string,
@@ -54,8 +53,8 @@ func each(
 			warnings = append(warnings, e.Node+": "+warning)
 		}
 	}
-	if more := len(warnings) - message.MaxListed; more > 0 {
-		warnings = append(warnings[:message.MaxListed],
+	if more := len(warnings) - term.MaxListed; more > 0 {
+		warnings = append(warnings[:term.MaxListed],
 			fmt.Sprintf("the same holds for %d more machines; inventory.json has the %s",
 				more, has))
 	}
@@ -71,7 +70,7 @@ func Unmarked(dir string, c *render.Cluster) []string {
 	}
 	return []string{fmt.Sprintf("%s has the whole content of %s, which gives a value to a name "+
 		"like PASSWORD: if that is a secret, give the file secret: true", dir,
-		message.Names(paths))}
+		term.Names(paths))}
 }
 
 // Generations returns a warning for each generation and renewal in the bundle that belongs to
@@ -91,13 +90,13 @@ func Generations(c *render.Cluster) (warnings []string) {
 	return warnings
 }
 
-// Deprecated returns the warnings of deprecated flags and feature gates: at most message.MaxListed,
+// Deprecated returns the warnings of deprecated flags and feature gates: at most term.MaxListed,
 // and one more line with the number of the others.
 func Deprecated(found config.Problems) (warnings []string) {
 	for i, p := range found {
-		if i == message.MaxListed {
+		if i == term.MaxListed {
 			return append(warnings, fmt.Sprintf("and %s more of deprecated flags and gates",
-				plural.Count(len(found)-i, "warning")))
+				wording.Count(len(found)-i, "warning")))
 		}
 		warnings = append(warnings, p.Error())
 	}
@@ -112,7 +111,7 @@ func Access(dir string, result *render.Result) (warnings []string) {
 	}
 	if open := folder.WritableByAll(dir); open != "" {
 		warnings = append(warnings, fmt.Sprintf("%s: everybody may write to %s, and so replace "+
-			"the documents; run: chmod o-w %[2]s", dir, shell.Word(open)))
+			"the documents; run: chmod o-w %[2]s", dir, wording.ShellWord(open)))
 	}
 	return warnings
 }
@@ -135,7 +134,9 @@ func Deadline(now time.Time, r *render.Cluster, path string) string {
 }
 
 // extend returns the command that moves the deadline of the bundle in the file path.
-func extend(path string) string { return "kiln secrets extend --secrets " + shell.Word(path) }
+func extend(path string) string {
+	return "kiln secrets extend --secrets " + wording.ShellWord(path)
+}
 
 // FormationEnd returns the time until which the machines can form etcd: the formation deadline or,
 // if that comes first, the end of the first certificate of a named machine. It also reports whether

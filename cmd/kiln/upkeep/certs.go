@@ -5,19 +5,18 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"kiln/cmd/kiln/configuration"
-	"kiln/cmd/kiln/message"
-	"kiln/cmd/kiln/signing"
 	"kiln/cmd/kiln/state"
-	"kiln/cmd/kiln/usage"
+	"kiln/cmd/kiln/term"
+	"kiln/cmd/kiln/vault"
+	"kiln/cmd/kiln/vault/foreign"
 	"kiln/render"
-	"kiln/render/certs"
+	"kiln/render/twin/certs"
 )
 
 // certsFlags are the flags of kiln certs.
 type certsFlags struct {
 	states                state.Reader
-	config                configuration.Source
+	config                term.Configuration
 	form, body, ics, kind string
 	within                time.Duration
 	all                   bool
@@ -28,7 +27,7 @@ func CertsCommand() *cobra.Command {
 	var f certsFlags
 	cmd := &cobra.Command{
 		Use:         "certs [STATE]",
-		Annotations: usage.Reads("ics"),
+		Annotations: term.Reads("ics"),
 		Short: "List what has an end: certificates, tokens and " +
 			"kubeconfigs, and what renews each",
 		Long: `List every certificate, bootstrap token and kubeconfig of the machines and of the
@@ -54,29 +53,29 @@ has replaced do not count. The token of a pool is meant to end, too; it counts w
   kiln certs nodes/cp-1 --all
   kiln certs nodes --ics ends.ics
   kiln certs cluster.yaml -o json`,
-		Args: usage.TakeArgs(0, 1, "one STATE", "kiln certs review"),
+		Args: term.TakeArgs(0, 1, "one STATE", "kiln certs review"),
 		RunE: func(cmd *cobra.Command, list []string) error {
 			return f.run(cmd, list)
 		},
 	}
-	usage.ConfigFlag(cmd, &f.config)
+	term.ConfigFlag(cmd, &f.config)
 	flags, b := cmd.Flags(), &f.states.Bundle
 	flags.StringVar(&b.Secrets, "secrets", "", "read the bundle of a configuration from `FILE`, "+
 		"or from standard input if it is - (default: the bundle beside it, or its public half)")
 	flags.StringVar(&b.Public, "public", "", "read the public half of the bundle of a "+
 		"configuration from `FILE` (default: the bundle, or NAME.public.yaml, beside it)")
-	usage.IdentityFlag(cmd, b)
+	vault.IdentityFlag(cmd, b)
 	flags.StringVar(&f.body, "body", "", "read the body of a document, which the machine "+
 		"fetches, from `FILE` (default: the body beside the document, if it is there)")
 	flags.StringVar(&f.kind, "kind", "", "list one `KIND` alone: certificate, kubeconfig or token")
-	usage.Allow(cmd, "kind", certs.Kinds)
+	term.Allow(cmd, "kind", certs.Kinds)
 	flags.BoolVar(&f.all, "all", false, "print a line for each file of each machine")
 	flags.StringVar(&f.ics, "ics", "", "write the ends as a calendar to `FILE` (RFC 5545), with "+
 		"reminders 30 days before; an older calendar of kiln certs is replaced")
-	usage.DurationFlag(cmd, &f.within, "fail-within", 0,
+	term.DurationFlag(cmd, &f.within, "fail-within", 0,
 		"exit with 3 if somebody has to renew something within this `TIME`, such as 60d or 36h")
-	usage.OutputFlag(cmd, &f.form, "list")
-	cmd.AddCommand(signing.RequestCommand(), signing.AddCommand())
+	term.OutputFlag(cmd, &f.form, "list")
+	cmd.AddCommand(foreign.RequestCommand(), foreign.AddCommand())
 	return cmd
 }
 
@@ -84,17 +83,17 @@ has replaced do not count. The token of a pool is meant to end, too; it counts w
 func (f *certsFlags) check(cmd *cobra.Command, list []string) error {
 	switch {
 	case len(list) == 1 && list[0] == "":
-		return usage.Errorf("STATE is empty; is a variable unset?")
+		return term.Errorf("STATE is empty; is a variable unset?")
 	case len(list) == 1 && f.config.Path != "":
-		return usage.Errorf("two states: %s (--config) and %s; name one", f.config.Path, list[0])
+		return term.Errorf("two states: %s (--config) and %s; name one", f.config.Path, list[0])
 	case f.all && f.form == "json":
-		return usage.Errorf("--all is for people; -o json lists everything in any case")
+		return term.Errorf("--all is for people; -o json lists everything in any case")
 	case f.within < 0:
-		return usage.Errorf("--fail-within %s: want a time that is not negative", f.within)
+		return term.Errorf("--fail-within %s: want a time that is not negative", f.within)
 	case cmd.Flags().Changed("ics") && f.ics == "":
-		return usage.Errorf("--ics is empty; is a variable unset?")
+		return term.Errorf("--ics is empty; is a variable unset?")
 	}
-	return usage.CheckSource(&f.states.Bundle)
+	return vault.CheckSource(&f.states.Bundle)
 }
 
 func (f *certsFlags) run(cmd *cobra.Command, list []string) error {
@@ -106,7 +105,7 @@ func (f *certsFlags) run(cmd *cobra.Command, list []string) error {
 		return err
 	}
 	if b := found.Missing; b != nil {
-		message.Printf(cmd.ErrOrStderr(), "kiln: this is not all of the machine: it fetches the "+
+		term.Printf(cmd.ErrOrStderr(), "kiln: this is not all of the machine: it fetches the "+
 			"rest from %s, and the rest is not here; name its file with --body\n", b.URL)
 	}
 	entries := certs.Filter(found.Entries, f.kind)
@@ -119,7 +118,7 @@ func (f *certsFlags) run(cmd *cobra.Command, list []string) error {
 	out, now := cmd.OutOrStdout(), time.Now()
 	switch {
 	case f.form == "json":
-		err = message.JSON(out, struct {
+		err = term.JSON(out, struct {
 			Cluster string        `json:"cluster,omitempty"`
 			Entries []certs.Entry `json:"entries"`
 		}{found.Cluster, entries})
@@ -127,11 +126,11 @@ func (f *certsFlags) run(cmd *cobra.Command, list []string) error {
 			return err
 		}
 	case len(entries) == 0:
-		message.Printf(out, "nothing in it has an end\n")
+		term.Printf(out, "nothing in it has an end\n")
 	case f.all:
-		message.Printf(out, "%s", certs.Whole(now, entries))
+		term.Printf(out, "%s", certs.Whole(now, entries))
 	default:
-		message.Printf(out, "%s", certs.Table(now, entries))
+		term.Printf(out, "%s", certs.Table(now, entries))
 	}
 	return f.gate(cmd, now, entries)
 }
@@ -142,13 +141,13 @@ func (f *certsFlags) read(cmd *cobra.Command, list []string) (*state.Certs, erro
 	if len(list) == 1 {
 		return f.states.Certs(list[0], f.body)
 	}
-	if err := usage.FindConfig(cmd, &f.config); err != nil {
+	if err := term.FindConfig(cmd, &f.config); err != nil {
 		return nil, err
 	}
 	return f.states.ConfigurationCerts(&f.config)
 }
 
-// gate names what somebody has to do within --fail-within, and returns usage.ErrDifferent if that
+// gate names what somebody has to do within --fail-within, and returns term.ErrDifferent if that
 // is something.
 func (f *certsFlags) gate(cmd *cobra.Command, now time.Time, entries []certs.Entry) error {
 	if !cmd.Flags().Changed("fail-within") {
@@ -156,10 +155,10 @@ func (f *certsFlags) gate(cmd *cobra.Command, now time.Time, entries []certs.Ent
 	}
 	near := certs.Near(now, now.Add(f.within), f.kind, entries)
 	for _, line := range near {
-		message.Printf(cmd.ErrOrStderr(), "kiln: %s\n", line)
+		term.Printf(cmd.ErrOrStderr(), "kiln: %s\n", line)
 	}
 	if len(near) > 0 {
-		return usage.ErrDifferent
+		return term.ErrDifferent
 	}
 	return nil
 }

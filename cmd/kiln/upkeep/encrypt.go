@@ -6,20 +6,15 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"kiln/cmd/kiln/atrest"
-	"kiln/cmd/kiln/bundle"
-	"kiln/cmd/kiln/configuration"
-	"kiln/cmd/kiln/git"
-	"kiln/cmd/kiln/message"
-	"kiln/cmd/kiln/usage"
-	"kiln/render/plural"
-	"kiln/render/shell"
+	"kiln/cmd/kiln/term"
+	"kiln/cmd/kiln/vault"
+	"kiln/render/text/wording"
 )
 
 // encryptFlags are the flags of kiln secrets encrypt.
 type encryptFlags struct {
-	bundle.Source
-	config configuration.Source
+	vault.Source
+	config term.Configuration
 	others bool // --to-others-only
 	form   string
 }
@@ -50,14 +45,14 @@ age -d shows a bundle, and writes it back in plain.`,
   kiln secrets encrypt cluster.yaml --identity ~/.config/kiln/key.txt`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
 	}
-	usage.TakeConfig(cmd, &f.config)
+	term.TakeConfig(cmd, &f.config)
 	cmd.Flags().StringVar(&f.Secrets, "secrets", "", "encrypt the bundle in `FILE` (default: "+
 		"NAME.secrets.yaml or NAME.secrets.yaml.age beside the configuration)")
-	usage.IdentityFlag(cmd, &f.Source)
-	usage.NewRecipientFlag(cmd, &f.Source)
+	vault.IdentityFlag(cmd, &f.Source)
+	vault.NewRecipientFlag(cmd, &f.Source)
 	cmd.Flags().BoolVar(&f.others, "to-others-only", false, "encrypt the bundle also if your "+
 		"identity does not open it then")
-	usage.OutputFlag(cmd, &f.form, "report")
+	term.OutputFlag(cmd, &f.form, "report")
 	return cmd
 }
 
@@ -86,34 +81,34 @@ func (f *encryptFlags) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	defer func() { message.Notes(cmd.ErrOrStderr(), notes) }()
+	defer func() { term.Notes(cmd.ErrOrStderr(), notes) }()
 	if f.form == "json" {
-		return message.Report(cmd.OutOrStdout(), struct {
+		return term.Report(cmd.OutOrStdout(), struct {
 			Bundle     string   `json:"bundle"`
 			Recipients []string `json:"recipients"`
 			Added      []string `json:"added"`
 			Removed    []string `json:"removed"`
 			Changed    bool     `json:"changed"`
-		}{b.Path, recipients, message.NonNil(added), message.NonNil(gone), done})
+		}{b.Path, recipients, term.NonNil(added), term.NonNil(gone), done})
 	}
-	to := plural.Count(len(recipients), "recipient")
+	to := wording.Count(len(recipients), "recipient")
 	if !done {
-		message.Printf(cmd.OutOrStdout(), "%s: encrypted to %s already\n", b.Path, to)
+		term.Printf(cmd.OutOrStdout(), "%s: encrypted to %s already\n", b.Path, to)
 		return nil
 	}
-	message.Printf(cmd.OutOrStdout(), "%s: encrypted to %s\n", b.Path, to)
+	term.Printf(cmd.OutOrStdout(), "%s: encrypted to %s\n", b.Path, to)
 	for _, r := range added {
-		message.Printf(cmd.OutOrStdout(), "  + %s\n", r)
+		term.Printf(cmd.OutOrStdout(), "  + %s\n", r)
 	}
 	for _, r := range gone {
-		message.Printf(cmd.OutOrStdout(), "  - %s\n", r)
+		term.Printf(cmd.OutOrStdout(), "  - %s\n", r)
 	}
 	switch {
 	case unread != nil:
 		notes = append(notes, "you cannot read it any more: "+unread.Error())
 	case !f.Keys.Given():
 		notes = append(notes, "try that you can read it: kiln secrets public --identity FILE "+
-			"--secrets "+shell.Word(b.Path))
+			"--secrets "+wording.ShellWord(b.Path))
 	}
 	notes = append(notes, "the disk, its backups and git may still hold "+
 		"what the file was before; whoever could read that has every secret until it is rotated")
@@ -121,22 +116,22 @@ func (f *encryptFlags) run(cmd *cobra.Command) error {
 }
 
 // keepIdentityOut keeps the plain file of the identity out of git.
-func keepIdentityOut(s *bundle.Source, config string) []string {
+func keepIdentityOut(s *vault.Source, config string) []string {
 	plain := s.Keys.PlainFile()
 	if plain == "" {
 		return nil
 	}
-	return git.KeepOut(filepath.Dir(config), git.Secret{Name: plain, Read: true})
+	return vault.KeepOutOfGit(filepath.Dir(config), vault.SecretFile{Name: plain, Read: true})
 }
 
 // unreadable returns why the identity at hand will not open the bundle, and nil if it will, or if
 // none was given. That is the error unless --to-others-only is given: nobody here might ever read
 // the bundle again.
-func (f *encryptFlags) unreadable(b *bundle.File, recipients []string) (why, err error) {
+func (f *encryptFlags) unreadable(b *vault.File, recipients []string) (why, err error) {
 	if !f.Keys.Given() {
 		return nil, nil
 	}
-	sealed, err := (&atrest.Lock{Recipients: recipients}).Seal([]byte("a try"))
+	sealed, err := (&vault.Lock{Recipients: recipients}).Seal([]byte("a try"))
 	if err != nil {
 		return nil, err
 	}

@@ -9,12 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"kiln/cmd/kiln/bundle"
-	"kiln/cmd/kiln/configuration"
-	"kiln/cmd/kiln/git"
-	"kiln/cmd/kiln/message"
-	"kiln/cmd/kiln/twin"
-	"kiln/cmd/kiln/usage"
+	"kiln/cmd/kiln/term"
+	"kiln/cmd/kiln/vault"
 	"kiln/pki"
 	"kiln/render"
 	"kiln/render/plan"
@@ -29,8 +25,8 @@ const (
 
 // kubeconfigFlags are the flags of kiln kubeconfig.
 type kubeconfigFlags struct {
-	config           configuration.Source
-	bundle           bundle.Source
+	config           term.Configuration
+	bundle           vault.Source
 	person           pki.Person
 	expires          time.Duration
 	out, form        string
@@ -65,39 +61,39 @@ even if RBAC is broken, and no binding can be deleted to take that away.`,
 			return f.run(cmd)
 		},
 	}
-	usage.TakeConfig(cmd, &f.config)
+	term.TakeConfig(cmd, &f.config)
 	flags := cmd.Flags()
-	usage.BundleFlags(cmd, &f.bundle)
+	vault.BundleFlags(cmd, &f.bundle)
 	flags.StringVar(&f.person.Name, "user", "", "the person's `NAME`, as the API server sees it")
 	flags.StringSliceVar(&f.person.Groups, "group", nil,
 		"a `GROUP` that the person is in; may be repeated")
-	usage.DurationFlag(cmd, &f.expires, "expires", usualExpiry,
+	term.DurationFlag(cmd, &f.expires, "expires", usualExpiry,
 		"let the certificate end this `TIME` from now")
 	flags.StringVar(&f.out, "out", "", "write the kubeconfig to `FILE`, and replace an older one "+
 		"of the same person there")
 	flags.BoolVar(&f.long, "longer-than-a-week", false, "let --expires be longer than 168h")
 	flags.BoolVar(&f.breakGlass, "break-glass", false,
 		"allow the groups system:…, such as system:masters, whose rights nobody can take away")
-	usage.OutputFlag(cmd, &f.form, "report about --out")
+	term.OutputFlag(cmd, &f.form, "report about --out")
 	return cmd
 }
 
 // check returns an error if flags are missing or wrong.
 func (f *kubeconfigFlags) check() error {
-	if err := usage.CheckGiven("user", f.person.Name, "alice"); err != nil {
+	if err := term.CheckGiven("user", f.person.Name, "alice"); err != nil {
 		return err
 	}
-	if err := usage.CheckGiven("out", f.out, "alice.conf"); err != nil {
+	if err := term.CheckGiven("out", f.out, "alice.conf"); err != nil {
 		return err
 	}
 	switch {
 	case f.out == "-":
-		return usage.Errorf("--out -: a kubeconfig holds a key, which is never printed; " +
+		return term.Errorf("--out -: a kubeconfig holds a key, which is never printed; " +
 			"name a file")
 	case f.expires < time.Minute:
-		return usage.Errorf("--expires %s: want at least a minute, such as 8h", f.expires)
+		return term.Errorf("--expires %s: want at least a minute, such as 8h", f.expires)
 	case f.expires > maxExpiry && !f.long:
-		return usage.Errorf("--expires %s: longer than %s, and nobody can revoke a certificate; "+
+		return term.Errorf("--expires %s: longer than %s, and nobody can revoke a certificate; "+
 			"want a shorter one, or add --longer-than-a-week", f.expires, maxExpiry)
 	}
 	problems := f.person.Problems(f.breakGlass)
@@ -106,9 +102,9 @@ func (f *kubeconfigFlags) check() error {
 		problems = append(problems, "--break-glass: no --group needs it; leave it out")
 	}
 	if len(problems) > 0 {
-		return usage.Errorf("%s", strings.Join(problems, "\n"))
+		return term.Errorf("%s", strings.Join(problems, "\n"))
 	}
-	return twin.CheckOutside("out", f.out)
+	return vault.CheckOutside("out", f.out)
 }
 
 func (f *kubeconfigFlags) run(cmd *cobra.Command) error {
@@ -144,31 +140,31 @@ func (f *kubeconfigFlags) run(cmd *cobra.Command) error {
 	if err := render.WriteKubeconfig(f.out, kubeconfig); err != nil {
 		return err
 	}
-	notes := git.KeepOut(filepath.Dir(f.out), git.Secret{Name: f.out})
+	notes := vault.KeepOutOfGit(filepath.Dir(f.out), vault.SecretFile{Name: f.out})
 	if slices.Contains(cert.Spec.Organizations, pki.MastersGroup) {
 		notes = append(notes, "until "+until.Format(time.RFC3339)+", whoever holds "+f.out+
 			" may do everything, and nobody can revoke that")
 	}
-	message.Notes(cmd.ErrOrStderr(), notes)
+	term.Notes(cmd.ErrOrStderr(), notes)
 	bind := f.bindings()
 	if f.form == "json" {
-		return message.Report(cmd.OutOrStdout(), struct {
+		return term.Report(cmd.OutOrStdout(), struct {
 			Kubeconfig string    `json:"kubeconfig"`
 			User       string    `json:"user"`
 			Groups     []string  `json:"groups"`
 			Ends       time.Time `json:"ends"`
 			Bind       []string  `json:"bind"`
-		}{f.out, f.person.Name, message.NonNil(cert.Spec.Organizations), until,
-			message.NonNil(bind)})
+		}{f.out, f.person.Name, term.NonNil(cert.Spec.Organizations), until,
+			term.NonNil(bind)})
 	}
-	message.Printf(cmd.OutOrStdout(), "%s: %s, until %s\n", f.out, f.person.Name,
+	term.Printf(cmd.OutOrStdout(), "%s: %s, until %s\n", f.out, f.person.Name,
 		until.Format(time.RFC3339))
 	if len(bind) > 0 {
-		message.Printf(cmd.OutOrStdout(), "what they may do is up to you; with the role view, for "+
+		term.Printf(cmd.OutOrStdout(), "what they may do is up to you; with the role view, for "+
 			"example, once:\n")
 	}
 	for _, line := range bind {
-		message.Printf(cmd.OutOrStdout(), "  %s\n", line)
+		term.Printf(cmd.OutOrStdout(), "  %s\n", line)
 	}
 	return nil
 }

@@ -7,12 +7,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"kiln/cmd/kiln/git"
-	"kiln/cmd/kiln/message"
-	"kiln/cmd/kiln/twin"
-	"kiln/cmd/kiln/usage"
+	"kiln/cmd/kiln/term"
+	"kiln/cmd/kiln/vault"
 	"kiln/render"
-	"kiln/render/shell"
+	"kiln/render/text/wording"
 )
 
 // manifestFlags are the flags of kiln token manifest.
@@ -34,24 +32,24 @@ FILE holds the whole token: whoever reads it can join machines. It gets mode 060
 never printed. Remove it when it is applied.`,
 		Example: `  kiln token manifest blue --config prod.yaml --out blue-token.yaml`,
 		RunE: func(cmd *cobra.Command, list []string) error {
-			if err := usage.CheckGiven("out", f.out, "blue-token.yaml"); err != nil {
+			if err := term.CheckGiven("out", f.out, "blue-token.yaml"); err != nil {
 				return err
 			}
 			if f.out == "-" {
-				return usage.Errorf("--out -: the Secret holds a token, which is never printed; " +
+				return term.Errorf("--out -: the Secret holds a token, which is never printed; " +
 					"name a file")
 			}
-			if err := twin.CheckOutside("out", f.out); err != nil {
+			if err := vault.CheckOutside("out", f.out); err != nil {
 				return err
 			}
 			return f.run(cmd, list)
 		},
 	}
 	f.takePools(cmd, 1, "one pool")
-	usage.BundleFlags(cmd, &f.bundle)
+	vault.BundleFlags(cmd, &f.bundle)
 	cmd.Flags().StringVar(&f.out, "out", "", "write the Secret to `FILE`, and replace an older "+
 		"one of the same pool there")
-	usage.OutputFlag(cmd, &f.form, "report about --out")
+	term.OutputFlag(cmd, &f.form, "report about --out")
 	return cmd
 }
 
@@ -64,7 +62,7 @@ func (f *manifestFlags) run(cmd *cobra.Command, names []string) error {
 	if err != nil {
 		return err
 	}
-	list, err := pools(p, cmd.CommandPath()+" --out "+shell.Word(f.out), names)
+	list, err := pools(p, cmd.CommandPath()+" --out "+wording.ShellWord(f.out), names)
 	if err != nil {
 		return err
 	}
@@ -90,19 +88,20 @@ func (f *manifestFlags) run(cmd *cobra.Command, names []string) error {
 	if err := render.WriteToken(f.out, secret); err != nil {
 		return err
 	}
-	message.Notes(cmd.ErrOrStderr(), git.KeepOut(filepath.Dir(f.out), git.Secret{Name: f.out}))
+	term.Notes(cmd.ErrOrStderr(),
+		vault.KeepOutOfGit(filepath.Dir(f.out), vault.SecretFile{Name: f.out}))
 	apply := applyManifest(f.out)
 	if f.form == "json" {
-		return message.Report(cmd.OutOrStdout(), struct {
+		return term.Report(cmd.OutOrStdout(), struct {
 			Manifest string   `json:"manifest"`
 			Token    token    `json:"token"`
 			Apply    []string `json:"apply"`
 		}{f.out, t, apply})
 	}
-	message.Printf(cmd.OutOrStdout(), "%s: the bootstrap token of pool %s, until %s; now:\n", f.out,
+	term.Printf(cmd.OutOrStdout(), "%s: the bootstrap token of pool %s, until %s; now:\n", f.out,
 		pool.Name, t.Ends.Format(time.RFC3339))
 	for _, line := range apply {
-		message.Printf(cmd.OutOrStdout(), "  %s\n", line)
+		term.Printf(cmd.OutOrStdout(), "  %s\n", line)
 	}
 	return nil
 }

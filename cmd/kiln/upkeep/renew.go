@@ -11,21 +11,19 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"kiln/cmd/kiln/bundle"
-	"kiln/cmd/kiln/configuration"
-	"kiln/cmd/kiln/message"
-	"kiln/cmd/kiln/usage"
+	"kiln/cmd/kiln/term"
+	"kiln/cmd/kiln/vault"
 	"kiln/render"
 	"kiln/render/config"
-	"kiln/render/expiry"
 	"kiln/render/plan"
-	"kiln/render/suggest"
+	"kiln/render/text/wording"
+	"kiln/render/twin/change"
 )
 
 // renewFlags are the flags of kiln secrets renew.
 type renewFlags struct {
-	config   configuration.Source
-	bundle   bundle.Source
+	config   term.Configuration
+	bundle   vault.Source
 	machines []string
 	form     string
 }
@@ -49,11 +47,11 @@ A machine that you add or replace late in the cluster's year gets a whole life w
   kiln secrets renew prod.yaml --machine worker-7`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
 	}
-	usage.TakeConfig(cmd, &f.config)
-	usage.ChangeBundleFlags(cmd, &f.bundle)
+	term.TakeConfig(cmd, &f.config)
+	vault.ChangeBundleFlags(cmd, &f.bundle)
 	cmd.Flags().StringSliceVar(&f.machines, "machine", nil,
 		"renew the certificates of the machine with this `NAME` alone; may be repeated")
-	usage.OutputFlag(cmd, &f.form, "new dates")
+	term.OutputFlag(cmd, &f.form, "new dates")
 	return cmd
 }
 
@@ -101,16 +99,16 @@ func (f *renewFlags) run(cmd *cobra.Command) error {
 			report.Machines = append(report.Machines, ending{d.Machine, d.Until})
 		}
 	}
-	message.Notes(cmd.ErrOrStderr(), append(notes(f.config.Path, c, b, f.machines), elsewhere...))
+	term.Notes(cmd.ErrOrStderr(), append(notes(f.config.Path, c, b, f.machines), elsewhere...))
 	if f.form == "json" {
-		return message.Report(cmd.OutOrStdout(), report)
+		return term.Report(cmd.OutOrStdout(), report)
 	}
 	report.print(cmd.OutOrStdout())
 	return nil
 }
 
 // notes returns what the operator has to know beside the new dates.
-func notes(path string, c *config.Cluster, b *bundle.File, machines []string) (list []string) {
+func notes(path string, c *config.Cluster, b *vault.File, machines []string) (list []string) {
 	lifetime := time.Duration(c.Spec.Certificates.Lifetime)
 	if end := b.AuthoritiesEnd(); b.Capped(lifetime, append(machines, "")[0]) {
 		list = append(list, fmt.Sprintf("no certificate outlives its CA: these end on %s at the "+
@@ -124,7 +122,7 @@ func notes(path string, c *config.Cluster, b *bundle.File, machines []string) (l
 // signedElsewhere returns a note if CAs sign some certificates of the machines whose keys are not
 // in the bundle: no date of the bundle moves their ends. It returns an error if that holds for all
 // of them.
-func signedElsewhere(b *bundle.File, p *plan.Plan, machines []string) (list []string, err error) {
+func signedElsewhere(b *vault.File, p *plan.Plan, machines []string) (list []string, err error) {
 	own, others := 0, 0
 	for i := range p.Machines {
 		m := &p.Machines[i]
@@ -153,8 +151,8 @@ func signedElsewhere(b *bundle.File, p *plan.Plan, machines []string) (list []st
 
 // staleHalf returns a note if the public half beside the configuration is no longer that of the
 // bundle.
-func staleHalf(path string, b *bundle.File) []string {
-	note, err := bundle.StaleHalf(render.PublicPath(path, b.Name), b.Path, &b.Public)
+func staleHalf(path string, b *vault.File) []string {
+	note, err := vault.StaleHalf(render.PublicPath(path, b.Name), b.Path, &b.Public)
 	if err != nil || note == "" {
 		return nil // a render says what is wrong with the half
 	}
@@ -167,14 +165,14 @@ func (r *renewed) print(w io.Writer) {
 		names = append(names, m.Name)
 	}
 	if len(names) == 0 {
-		message.Printf(w, "%s: renewed; render again\n", r.Bundle)
+		term.Printf(w, "%s: renewed; render again\n", r.Bundle)
 		return
 	}
 	sorted := slices.SortedFunc(slices.Values(r.Machines),
 		func(a, b ending) int { return a.Ends.Compare(b.Ends) })
-	message.Printf(w, "%s: the certificates of %s end %s; render again, and kiln plan lists the "+
-		"days before which machines have to be replaced\n", r.Bundle, expiry.Names(names),
-		expiry.Span(sorted[0].Ends, sorted[len(sorted)-1].Ends))
+	term.Printf(w, "%s: the certificates of %s end %s; render again, and kiln plan lists the "+
+		"days before which machines have to be replaced\n", r.Bundle, change.DocumentNames(names),
+		change.Span(sorted[0].Ends, sorted[len(sorted)-1].Ends))
 }
 
 // checkMachines returns an error for each name that is not a machine whose document has
@@ -195,7 +193,7 @@ func checkMachines(p *plan.Plan, names []string) error {
 			wrong = append(wrong, fmt.Sprintf("--machine %s: this is a pool; its document has a "+
 				"bootstrap token and no certificates", name))
 		case m == nil:
-			hint := suggest.Hint(name, known)
+			hint := wording.Hint(name, known)
 			wrong = append(wrong, fmt.Sprintf("--machine %s: the configuration has no machine "+
 				"with this name%s", name, hint))
 		case m.Token && !m.ControlPlane():
@@ -205,7 +203,7 @@ func checkMachines(p *plan.Plan, names []string) error {
 		}
 	}
 	if len(wrong) > 0 {
-		return usage.Errorf("%s", strings.Join(wrong, "\n"))
+		return term.Errorf("%s", strings.Join(wrong, "\n"))
 	}
 	return nil
 }

@@ -10,15 +10,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"kiln/cmd/kiln/bundle"
-	"kiln/cmd/kiln/configuration"
-	"kiln/cmd/kiln/message"
-	"kiln/cmd/kiln/paths"
-	"kiln/cmd/kiln/usage"
+	"kiln/cmd/kiln/term"
+	"kiln/cmd/kiln/vault"
 	"kiln/pki"
 	"kiln/render/plan"
-	"kiln/render/shell"
-	"kiln/render/suggest"
+	"kiln/render/text/wording"
 )
 
 // TokenCommand returns the verbs for the bootstrap tokens with which machines join.
@@ -34,10 +30,10 @@ func TokenCommand() *cobra.Command {
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, list []string) error {
 			if len(list) > 0 {
-				return usage.Errorf("unknown verb %q of token%s",
-					list[0], usage.SuggestVerb(cmd, list[0]))
+				return term.Errorf("unknown verb %q of token%s",
+					list[0], term.SuggestVerb(cmd, list[0]))
 			}
-			return usage.Errorf("kiln token needs a verb; for example: kiln token list prod.yaml")
+			return term.Errorf("kiln token needs a verb; for example: kiln token list prod.yaml")
 		},
 	}
 	cmd.AddCommand(listCommand(), renewTokenCommand(), manifestCommand())
@@ -46,13 +42,13 @@ func TokenCommand() *cobra.Command {
 
 // tokenFlags are the flags that all verbs of kiln token have.
 type tokenFlags struct {
-	config configuration.Source
-	bundle bundle.Source
+	config term.Configuration
+	bundle vault.Source
 	form   string
 }
 
 // open reads the configuration and its bundle.
-func (f *tokenFlags) open(cmd *cobra.Command) (*plan.Plan, *bundle.File, error) {
+func (f *tokenFlags) open(cmd *cobra.Command) (*plan.Plan, *vault.File, error) {
 	f.bundle.Stdin = cmd.InOrStdin()
 	c, err := f.config.Public()
 	if err != nil {
@@ -67,16 +63,16 @@ func (f *tokenFlags) open(cmd *cobra.Command) (*plan.Plan, *bundle.File, error) 
 
 // takePools lets a verb take pools as its arguments, and the configuration with a flag.
 func (f *tokenFlags) takePools(cmd *cobra.Command, most int, what string) {
-	usage.ConfigFlag(cmd, &f.config)
+	term.ConfigFlag(cmd, &f.config)
 	example := cmd.Example[strings.Index(cmd.Example, "kiln"):]
 	example, _, _ = strings.Cut(example, "\n")
-	cmd.Args = usage.TakeArgs(1, most, what, example)
+	cmd.Args = term.TakeArgs(1, most, what, example)
 	cmd.PreRunE = func(cmd *cobra.Command, _ []string) error {
-		if f.config.Path == "" && paths.Absent(configuration.Default) {
-			return usage.Errorf("--config is missing, and there is no %s in this folder; "+
-				"name the configuration, for example: %s", configuration.Default, example)
+		if f.config.Path == "" && term.AbsentPath(term.Default) {
+			return term.Errorf("--config is missing, and there is no %s in this folder; "+
+				"name the configuration, for example: %s", term.Default, example)
 		}
-		return usage.FindConfig(cmd, &f.config)
+		return term.FindConfig(cmd, &f.config)
 	}
 }
 
@@ -110,7 +106,7 @@ func listCommand() *cobra.Command {
 	var f tokenFlags
 	cmd := &cobra.Command{
 		Use:         "list [CONFIG]",
-		Annotations: usage.Reads(),
+		Annotations: term.Reads(),
 		Short:       "List the bootstrap tokens of pools and machines",
 		Long: `List the bootstrap tokens with which machines may join: pool or node, public ID,
 generation, and when each ends. A renewed pool has two of them until the previous one
@@ -130,28 +126,28 @@ you have applied its Secret.`,
 				}
 			}
 			if f.form == "json" {
-				return message.Report(cmd.OutOrStdout(), struct {
+				return term.Report(cmd.OutOrStdout(), struct {
 					Bundle string  `json:"bundle"`
 					Tokens []token `json:"tokens"`
 				}{b.Path, all})
 			}
 			if len(all) == 0 {
 				const none = "no machine joins with a bootstrap token"
-				message.Notes(cmd.ErrOrStderr(), []string{none})
+				term.Notes(cmd.ErrOrStderr(), []string{none})
 				return nil
 			}
 			return printTokens(cmd.OutOrStdout(), all)
 		},
 	}
-	usage.TakeConfig(cmd, &f.config)
-	usage.BundleFlags(cmd, &f.bundle)
-	usage.OutputFlag(cmd, &f.form, "list")
+	term.TakeConfig(cmd, &f.config)
+	vault.BundleFlags(cmd, &f.bundle)
+	term.OutputFlag(cmd, &f.form, "list")
 	return cmd
 }
 
 func printTokens(out io.Writer, all []token) error {
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	message.Printf(table, "KIND\tNAME\tID\tGENERATION\tENDS\tSTATE\n")
+	term.Printf(table, "KIND\tNAME\tID\tGENERATION\tENDS\tSTATE\n")
 	for _, t := range all {
 		state := "in the document"
 		switch {
@@ -160,7 +156,7 @@ func printTokens(out io.Writer, all []token) error {
 		case t.Previous:
 			state = "previous"
 		}
-		message.Printf(table, "%s\t%s\t%s\t%d\t%s\t%s\n", t.Kind, t.Name, t.ID, t.Generation,
+		term.Printf(table, "%s\t%s\t%s\t%d\t%s\t%s\n", t.Kind, t.Name, t.ID, t.Generation,
 			t.Ends.Format(time.RFC3339), state)
 	}
 	return table.Flush()
@@ -194,18 +190,18 @@ func pools(p *plan.Plan, example string, names []string) (list []*plan.Machine, 
 			wrong = append(wrong, fmt.Sprintf("%s: this is a named machine without a bootstrap "+
 				"token; its certificates: kiln secrets renew --machine %[1]s%s", name,
 				p.Config.Flag()))
-		case len(known) > 0 && strings.ContainsAny(name, "./") && !paths.Absent(name):
+		case len(known) > 0 && strings.ContainsAny(name, "./") && !term.AbsentPath(name):
 			wrong = append(wrong, fmt.Sprintf("%s: this is a file, and the argument is a pool; "+
-				"for example: %s %s --config %s", name, example, known[0], shell.Word(name)))
+				"for example: %s %s --config %s", name, example, known[0], wording.ShellWord(name)))
 		case len(known) == 0:
 			wrong = append(wrong, fmt.Sprintf("%s: the configuration has no pools", name))
 		default:
 			wrong = append(wrong, fmt.Sprintf("%s: the configuration has no pool with this name%s",
-				name, suggest.Hint(name, known)))
+				name, wording.Hint(name, known)))
 		}
 	}
 	if len(wrong) > 0 {
-		return nil, usage.Errorf("%s", strings.Join(wrong, "\n"))
+		return nil, term.Errorf("%s", strings.Join(wrong, "\n"))
 	}
 	return list, nil
 }

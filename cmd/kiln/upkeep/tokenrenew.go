@@ -8,12 +8,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"kiln/cmd/kiln/bundle"
-	"kiln/cmd/kiln/message"
-	"kiln/cmd/kiln/usage"
+	"kiln/cmd/kiln/term"
+	"kiln/cmd/kiln/vault"
 	"kiln/pki"
 	"kiln/render/plan"
-	"kiln/render/shell"
+	"kiln/render/text/wording"
 )
 
 // renewTokenFlags are the flags of kiln token renew.
@@ -41,10 +40,10 @@ its Secret is deleted: the report has the command.`,
 		RunE: func(cmd *cobra.Command, list []string) error { return f.run(cmd, list) },
 	}
 	f.takePools(cmd, 0, "a pool")
-	usage.ChangeBundleFlags(cmd, &f.bundle)
+	vault.ChangeBundleFlags(cmd, &f.bundle)
 	cmd.Flags().BoolVar(&f.revoke, "revoke", false,
 		"the old token has leaked: keep it in no document")
-	usage.OutputFlag(cmd, &f.form, "new tokens")
+	term.OutputFlag(cmd, &f.form, "new tokens")
 	return cmd
 }
 
@@ -95,9 +94,9 @@ func (f *renewTokenFlags) run(cmd *cobra.Command, names []string) error {
 		report.Tokens = append(report.Tokens, tokensOf(b.Bundle, m, now)...)
 		report.Apply = append(report.Apply, f.applyCommands(b, m)...)
 	}
-	message.Notes(cmd.ErrOrStderr(), staleHalf(f.config.Path, b))
+	term.Notes(cmd.ErrOrStderr(), staleHalf(f.config.Path, b))
 	if f.form == "json" {
-		return message.Report(cmd.OutOrStdout(), report)
+		return term.Report(cmd.OutOrStdout(), report)
 	}
 	report.print(cmd.OutOrStdout())
 	return nil
@@ -115,10 +114,10 @@ func secretNames(b *pki.Bundle, m *plan.Machine) (names []string) {
 }
 
 // applyCommands returns the commands that tell the cluster of m's new token.
-func (f *tokenFlags) applyCommands(b *bundle.File, m *plan.Machine) []string {
-	make := "kiln token manifest " + m.Name + " --config " + shell.Word(f.config.Path)
+func (f *tokenFlags) applyCommands(b *vault.File, m *plan.Machine) []string {
+	make := "kiln token manifest " + m.Name + " --config " + wording.ShellWord(f.config.Path)
 	if f.bundle.Secrets != "" {
-		make += " --secrets " + shell.Word(b.Path)
+		make += " --secrets " + wording.ShellWord(b.Path)
 	}
 	file := m.Name + "-token.yaml"
 	return append([]string{make + " --out " + file}, applyManifest(file)...)
@@ -126,29 +125,29 @@ func (f *tokenFlags) applyCommands(b *bundle.File, m *plan.Machine) []string {
 
 // applyManifest returns the commands that apply a file with the Secret of a token.
 func applyManifest(file string) []string {
-	file = shell.Word(file)
+	file = wording.ShellWord(file)
 	return []string{"kubectl apply --server-side --force-conflicts -f " + file, "rm " + file}
 }
 
 func (r *renewedTokens) print(w io.Writer) {
 	for _, t := range r.Tokens {
 		if t.Previous {
-			message.Printf(w, "  machines may join with the token before it until %s\n",
+			term.Printf(w, "  machines may join with the token before it until %s\n",
 				t.Ends.Format(time.RFC3339))
 			continue
 		}
-		message.Printf(w, "%s: pool %s has a new bootstrap token, until %s\n", r.Bundle, t.Name,
+		term.Printf(w, "%s: pool %s has a new bootstrap token, until %s\n", r.Bundle, t.Name,
 			t.Ends.Format(time.RFC3339))
 	}
 	if len(r.Delete) > 0 {
-		message.Printf(w, "whoever has the old token can join until its Secret is deleted; now:\n")
+		term.Printf(w, "whoever has the old token can join until its Secret is deleted; now:\n")
 		for _, line := range r.Delete {
-			message.Printf(w, "  %s\n", line)
+			term.Printf(w, "  %s\n", line)
 		}
 	}
-	message.Printf(w, "a running cluster accepts the new token when it has its Secret:\n")
+	term.Printf(w, "a running cluster accepts the new token when it has its Secret:\n")
 	for _, line := range r.Apply {
-		message.Printf(w, "  %s\n", line)
+		term.Printf(w, "  %s\n", line)
 	}
-	message.Printf(w, "then render again, and give new machines the pool's new document\n")
+	term.Printf(w, "then render again, and give new machines the pool's new document\n")
 }

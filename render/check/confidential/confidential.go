@@ -11,9 +11,8 @@ import (
 	"sync"
 
 	"kiln/pki"
-	"kiln/render/check/search"
 	"kiln/render/config"
-	"kiln/render/node"
+	"kiln/render/facts/node"
 	"kiln/render/plan"
 	"kiln/render/secret"
 	"kiln/templates"
@@ -23,7 +22,7 @@ import (
 type Checker struct {
 	cluster  *secret.Cluster
 	bundle   *pki.Bundle // nil if the cluster is rendered without secrets
-	searcher *search.Searcher
+	searcher *Searcher
 	sources  Sources
 
 	// origins caches where in the configuration a file comes from, by path, as messages show it.
@@ -35,7 +34,7 @@ type Sources func(m *plan.Machine, f *node.File) []config.Place
 
 // New returns a checker for a cluster. b may be nil; then keys are not checked.
 func New(c *secret.Cluster, b *pki.Bundle, sources Sources) *Checker {
-	return &Checker{cluster: c, bundle: b, searcher: search.New(c.Plan, b), sources: sources}
+	return &Checker{cluster: c, bundle: b, searcher: NewSearcher(c.Plan, b), sources: sources}
 }
 
 // Node returns what is wrong with the secrets of a machine.
@@ -122,7 +121,7 @@ func (c *inspection) checkMarks(kinds []secret.Kind) {
 func (c *inspection) checkContent(f *node.File) {
 	base := secret.Base(f.Secret)
 	isUsers := base == "file" || base == "object"
-	var found *search.Finding
+	var found *Finding
 	if f.Secret == "" || isUsers {
 		found = c.searcher.Find(f.Content)
 	} else {

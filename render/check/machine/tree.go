@@ -1,6 +1,8 @@
 // Package machine reads a finished machine as the programs on it will: the files with their links
 // and parents, the static pods with their flags, volumes and users, the kubelet and the
-// kubeconfigs. It checks no rule: package check does that.
+// kubeconfigs. It checks what concerns one
+// program alone: its command line, its feature gates, an audit policy. Package check has the rules
+// between them.
 package machine
 
 import (
@@ -8,8 +10,8 @@ import (
 	"slices"
 	"strings"
 
-	"kiln/render/layout"
-	"kiln/render/node"
+	"kiln/render/facts/node"
+	"kiln/render/machine/layout"
 	"kiln/render/plan"
 )
 

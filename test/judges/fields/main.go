@@ -1,10 +1,10 @@
 // Program fields writes the table of kinds that kiln checks objects and configuration files by:
 // the fields of every kind, read from the types of the Kubernetes that the program is built with.
-// The table is render/kinds/fields.txt, and it says of each line in which minors it holds. The
+// The table is render/kube/kinds/fields.txt, and it says of each line in which minors it holds. The
 // program replaces what the table says of its own minor, and leaves the other minors alone:
 //
-//	go run ./fields ../../render/kinds/fields.txt
-//	go run -modfile=v1.34.mod ./fields ../../render/kinds/fields.txt
+//	go run ./fields ../../render/kube/kinds/fields.txt
+//	go run -modfile=v1.34.mod ./fields ../../render/kube/kinds/fields.txt
 package main
 
 import (

@@ -12,9 +12,10 @@ import (
 func TestTable(t *testing.T) {
 	minor, err := builtWith()
 	require.NoError(t, err)
-	text, err := os.ReadFile("../../../render/kinds/fields.txt")
+	text, err := os.ReadFile("../../../render/kube/kinds/fields.txt")
 	require.NoError(t, err)
 	made := Parse(string(text))
 	made.Replace(strconv.Itoa(minor), Lines(minor))
-	require.Equal(t, string(text), made.String(), "go run ./fields ../../render/kinds/fields.txt")
+	require.Equal(t, string(text), made.String(),
+		"go run ./fields ../../render/kube/kinds/fields.txt")
 }

@@ -1,0 +1,255 @@
+// This file has the verb of the same name, which gives a running machine its newer document.
+
+package main
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"kiln/cmd/kiln/state"
+	"kiln/cmd/kiln/term"
+	"kiln/cmd/kiln/vault"
+	"kiln/render"
+	"kiln/render/fleet/rollout"
+	"kiln/render/fleet/verify"
+	"kiln/render/text/wording"
+	"kiln/render/twin/change"
+)
+
+type applyFlags struct {
+	states         state.Reader
+	since          []string
+	ssh, out, form string
+}
+
+// applyReport is what -o json prints.
+type applyReport struct {
+	Machine string   `json:"machine"` // the folder
+	Script  string   `json:"script,omitempty"`
+	Said    []string `json:"said,omitempty"` // by the machine
+}
+
+// applyCommand returns the verb apply.
+func applyCommand() *cobra.Command {
+	var f applyFlags
+	cmd := &cobra.Command{
+		Use:         "apply MACHINE --since STATE",
+		Annotations: term.Reads(),
+		Short:       "Give a running machine its newer document, where no replacement is needed",
+		Long: `Give a running machine its newer document, where no replacement is needed: kernel
+settings, registries, time servers, public keys for ssh. The verdict of kiln plan is
+"live" then. Afterwards the machine is as its document says, like one that was replaced,
+and its Node names this document. MACHINE is a folder of documents, such as
+nodes/worker-1, or nodes/pools/POOL for each machine of a pool.
+
+--since names the state whose document the machine runs now. kiln compares the two, and
+refuses what needs a replacement. The machine refuses too: a document that it does not
+run, one of another machine, or one that differs where kiln does not write.
+
+  --ssh TARGET   runs the program ssh with TARGET, and there a script as root: with
+                 sudo -n, unless the user is root. ssh has your configuration, keys and
+                 known hosts.
+  --out FILE     writes this script, for a machine without a way in for ssh. It holds
+                 contents of the document: keep it like the document, run it with sh, as
+                 root, and remove it.
+
+A cut connection or a power failure does no harm: the same command goes on. At the end
+the machine compares itself with its document, and what differs is a line and exit
+code 3 (docs/live.md).
+
+` + state.OneForms,
+		Example: `  kiln apply nodes/worker-1 --since main:review --ssh root@10.0.0.21
+  kiln apply nodes/pools/blue --since main:review --ssh core@blue-7
+  kiln apply nodes/cp-1 --since review-before --out cp-1.sh`,
+		Args: term.TakeArgs(1, 1, "a machine's folder",
+			"kiln apply nodes/worker-1 --since main:review --ssh root@10.0.0.21"),
+		RunE: func(cmd *cobra.Command, list []string) error {
+			if err := f.check(cmd); err != nil {
+				return err
+			}
+			return f.run(cmd, list[0])
+		},
+	}
+	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		if strings.Contains(err.Error(), "'f' in -f") { // as with kubectl apply
+			return term.Errorf("kiln apply takes a machine's folder, such as nodes/worker-1, " +
+				"and has no -f")
+		}
+		return cmd.Root().FlagErrorFunc()(cmd, err)
+	})
+	flags, b := cmd.Flags(), &f.states.Bundle
+	flags.StringArrayVar(&f.since, "since", nil, "the machine runs its document of this `STATE`; "+
+		"may be repeated, if it is one of several")
+	flags.StringVar(&f.ssh, "ssh", "", "change the machine by ssh; `TARGET` is as ssh takes it: "+
+		"a host, or USER@HOST")
+	flags.StringVar(&f.out, "out", "", "write the script to `FILE`, and replace an older one there")
+	flags.StringVar(&b.Secrets, "secrets", "", "read the bundle of a configuration from `FILE` "+
+		"(default: the bundle beside it, or its public half)")
+	vault.IdentityFlag(cmd, b)
+	flags.StringVar(&b.Public, "public", "", "read the public half of the bundle of a "+
+		"configuration from `FILE` (default: the bundle, or NAME.public.yaml, beside it)")
+	term.OutputFlag(cmd, &f.form, "report")
+	return cmd
+}
+
+// check returns an error if the flags are wrong or contradict each other, and completes them.
+func (f *applyFlags) check(cmd *cobra.Command) error {
+	f.states.Bundle.Stdin, f.states.Messages = cmd.InOrStdin(), cmd.ErrOrStderr()
+	switch {
+	case len(f.since) == 0:
+		return term.Errorf("--since is missing: name the state whose document the machine runs, " +
+			"such as main:review")
+	case (f.ssh == "") == (f.out == ""):
+		return term.Errorf("say how to reach the machine, with one of --ssh TARGET and --out FILE")
+	case f.out == "-":
+		return term.Errorf("--out -: the script holds secrets, which are never printed; " +
+			"name a file")
+	}
+	if err := checkSSH(f.ssh); err != nil {
+		return err
+	}
+	if err := vault.CheckSource(&f.states.Bundle); err != nil || f.out == "" {
+		return err
+	}
+	return vault.CheckOutside("out", f.out)
+}
+
+func (f *applyFlags) run(cmd *cobra.Command, machine string) error {
+	c, err := f.change(cmd, machine)
+	if err != nil {
+		return err
+	}
+	program, err := verify.Program(c)
+	if err != nil {
+		return fmt.Errorf("%s: %w", machine, err)
+	}
+	if f.out != "" {
+		return f.write(cmd, machine, program)
+	}
+	text, err := runRemote(f.ssh, program, maxReport,
+		"use --out, and run the script on the machine")
+	if f.form == "text" {
+		term.Printf(cmd.OutOrStdout(), "%s", text)
+	} else if err == nil || len(text) > 0 {
+		said := strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")
+		r := applyReport{Machine: machine, Said: said}
+		if err := term.JSON(cmd.OutOrStdout(), r); err != nil {
+			return err
+		}
+	}
+	var ended *remoteEnded
+	switch isDone := doneWord.Match(text); {
+	case err == nil && !isDone:
+		return fmt.Errorf("ssh %s: it did not run the program: it does not say how many files it "+
+			"wrote", f.ssh)
+	case isDone && errors.As(err, &ended) && ended.Code == differs:
+		return term.ErrDifferent
+	}
+	return err
+}
+
+// doneWord is the line of a machine that has its newer document.
+var doneWord = regexp.MustCompile(`(?m)^files written: [0-9]+$`)
+
+const (
+	// maxReport is how many bytes a machine may say.
+	maxReport = 1 << 20
+	// differs is the status of a machine that is not as its document says.
+	differs = 3
+)
+
+// change returns the change of the machine whose documents lie in that folder. It fails if no state
+// of --since has the machine, or if each needs a replacement.
+func (f *applyFlags) change(cmd *cobra.Command, machine string) (*verify.Change, error) {
+	dir, name, pool := place(machine)
+	if term.AbsentPath(filepath.Join(dir, render.InventoryFile)) {
+		return nil, fmt.Errorf("%s: name the folder of a machine, such as nodes/worker-1, "+
+			"beside which is %s", machine, render.InventoryFile)
+	}
+	now, err := render.DocumentsState(dir)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", machine, err)
+	}
+	u, err := render.Unpack(machine, "", cmd.InOrStdin())
+	if err != nil {
+		return nil, err
+	}
+	if b := u.Missing(); b != nil {
+		return nil, fmt.Errorf("%s: this is not all of the machine: it fetches the rest from %s, "+
+			"and the rest is not here", machine, b.URL)
+	}
+	c := &verify.Change{Node: u.Node()}
+	var failed []error // why a state of --since does not count
+	for _, arg := range f.since {
+		old, err := f.states.Read(arg)
+		if err != nil {
+			return nil, err
+		}
+		p, err := pair(change.Compare(old, now), name, pool)
+		switch {
+		case err == nil && len(p.Changes) == 0:
+			failed = append(failed, fmt.Errorf("%s: %s is the document of this state already; "+
+				"name the one from before its render: a copy, or a revision such as HEAD~:review; "+
+				"or render the change first", arg, machine))
+		case err != nil:
+			failed = append(failed, fmt.Errorf("%s: %w", arg, err))
+		default:
+			c.Pairs = append(c.Pairs, p)
+		}
+	}
+	if len(c.Pairs) == 0 {
+		return nil, errors.Join(failed...)
+	}
+	for _, err := range failed {
+		term.Notes(cmd.ErrOrStderr(), []string{err.Error()})
+	}
+	return c, nil
+}
+
+// place returns the folder of documents that a machine's folder lies in, the machine's name, and
+// whether it is a pool.
+func place(machine string) (dir, name string, pool bool) {
+	dir, name = filepath.Split(filepath.Clean(machine))
+	dir = filepath.Clean(dir)
+	if filepath.Base(dir) != "pools" || !term.AbsentPath(filepath.Join(dir, render.InventoryFile)) {
+		return dir, name, false
+	}
+	return filepath.Dir(dir), name, true
+}
+
+// pair returns the machine of a name in both states of a difference. It fails if it is not in both,
+// or needs a replacement.
+func pair(d *change.Diff, name string, pool bool) (*change.Pair, error) {
+	pairs := d.Pairs()
+	i := slices.IndexFunc(pairs, func(p *change.Pair) bool {
+		return p.New != nil && p.New.Name == name && p.New.Pool == pool
+	})
+	switch {
+	case i < 0:
+		return nil, fmt.Errorf("the documents have no machine %q", name)
+	case pairs[i].Old == nil:
+		return nil, fmt.Errorf("this state has no machine %q; name the one that it runs", name)
+	}
+	return pairs[i], rollout.Applicable(d, pairs[i])
+}
+
+// write writes the program to --out.
+func (f *applyFlags) write(cmd *cobra.Command, machine, program string) error {
+	if err := render.WriteProgram(f.out, program, verify.IsProgram); err != nil {
+		return err
+	}
+	term.Notes(cmd.ErrOrStderr(),
+		vault.KeepOutOfGit(filepath.Dir(f.out), vault.SecretFile{Name: f.out}))
+	if f.form == "json" {
+		return term.JSON(cmd.OutOrStdout(), applyReport{Machine: machine, Script: f.out})
+	}
+	term.Printf(cmd.OutOrStdout(), "%s: holds secrets; on the machine, as root: sh %s; then "+
+		"remove it\n", f.out, wording.ShellWord(filepath.Base(f.out)))
+	return nil
+}

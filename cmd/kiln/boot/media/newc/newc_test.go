@@ -1,0 +1,108 @@
+package newc
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"kiln/test/need"
+)
+
+var files = []ArchiveFile{
+	{"config.ign", 0o600, []byte(`{"ignition":{"version":"3.4.0"}}`)},
+	{"usr/share/oem/config.ign", 0o600, []byte("odd")},
+	{"usr/share/oem/empty", 0o644, nil},
+	{"etc/x", 0o755, bytes.Repeat([]byte{0, 1, 0xff}, 5000)},
+}
+
+// read has a program of another project read an archive, and returns what it prints. It skips the
+// test if the program is not here.
+func read(t *testing.T, archive []byte, dir, name string, args ...string) string {
+	t.Helper()
+	cmd := exec.Command(need.Program(t, name), args...)
+	cmd.Dir, cmd.Stdin = dir, bytes.NewReader(archive)
+	cmd.Env = append(os.Environ(), "TZ=UTC", "LC_ALL=C")
+	var messages bytes.Buffer
+	cmd.Stderr = &messages
+	out, err := cmd.Output()
+	require.NoError(t, err, messages.String())
+	return string(out)
+}
+
+// TestReadBack unpacks archives with GNU cpio and with libarchive.
+func TestReadBack(t *testing.T) {
+	t.Parallel()
+	archive, err := Archive(files)
+	require.NoError(t, err)
+	require.Zero(t, len(archive)%4)
+	for _, command := range [][]string{
+		{"cpio", "-i", "--quiet", "--no-absolute-filenames"},
+		{"bsdtar", "-xp", "--no-same-owner", "-f", "-"},
+	} {
+		t.Run(command[0], func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			read(t, archive, dir, command[0], command[1:]...)
+			for _, f := range files {
+				got, err := os.ReadFile(filepath.Join(dir, f.Path))
+				require.NoError(t, err)
+				require.Equal(t, string(f.Data), string(got))
+			}
+		})
+	}
+	t.Run("list", func(t *testing.T) {
+		t.Parallel()
+		require.Equal(t, `-rw-------   1 0        0              32 Jan  1  1970 config.ign
+drwxr-xr-x   2 0        0               0 Jan  1  1970 usr
+drwxr-xr-x   2 0        0               0 Jan  1  1970 usr/share
+drwxr-xr-x   2 0        0               0 Jan  1  1970 usr/share/oem
+-rw-------   1 0        0               3 Jan  1  1970 usr/share/oem/config.ign
+-rw-r--r--   1 0        0               0 Jan  1  1970 usr/share/oem/empty
+drwxr-xr-x   2 0        0               0 Jan  1  1970 etc
+-rwxr-xr-x   1 0        0           15000 Jan  1  1970 etc/x
+`, read(t, archive, t.TempDir(), "cpio", "-itvn", "--quiet"))
+	})
+}
+
+// TestStable: an archive is the same wherever and whenever it is made.
+func TestStable(t *testing.T) {
+	t.Parallel()
+	archive, err := Archive(files)
+	require.NoError(t, err)
+	sum := sha256.Sum256(archive)
+	require.Equal(t, "cff54fe19dd5d210def74982adba90e33f6aea9757574bdf86b76d5776c875cc",
+		hex.EncodeToString(sum[:]))
+}
+
+func TestRefused(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		name  string
+		files []ArchiveFile
+		want  string
+	}{
+		{"absolute", []ArchiveFile{{"/a", 0o600, nil}}, `file "/a": not a relative, clean path`},
+		{"upwards", []ArchiveFile{{"../a", 0o600, nil}}, "not a relative, clean path"},
+		{"empty", []ArchiveFile{{"", 0o600, nil}}, "not a relative, clean path"},
+		{"twice", []ArchiveFile{{"a", 0o600, nil}, {"a", 0o600, nil}}, "the path is used twice"},
+		{
+			"below a file", []ArchiveFile{{"a", 0o600, nil}, {"a/b/c", 0o600, nil}},
+			`the folder "a" above it is a file`,
+		},
+		{"also a folder", []ArchiveFile{{"a/b", 0o600, nil}, {"a", 0o600, nil}},
+			"the path is used twice"},
+		{"mode", []ArchiveFile{{"a", 0o4755, nil}}, "more than permission bits"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			_, err := Archive(row.files)
+			require.ErrorContains(t, err, row.want)
+		})
+	}
+}

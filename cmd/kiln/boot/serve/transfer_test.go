@@ -1,0 +1,243 @@
+package serve_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"kiln/cmd/kiln/boot/serve"
+	"kiln/render"
+)
+
+// TestCutOff: a transfer that ends early does not count, even if the server has sent everything.
+// The client may have what was sent, so it is a disclosure, and the machine can ask again.
+func TestCutOff(t *testing.T) {
+	t.Parallel()
+	// 8 MiB: more than the buffers between server and client hold
+	document := strings.Repeat("0123456789abcdef", 1<<19)
+	dir := folder(t, []render.Entry{
+		{Node: "big", Document: "big/config.ign"}, {Node: "small", Document: "small/config.ign"},
+	},
+		map[string]string{"big/config.ign": document, "small/config.ign": "tiny"})
+	r := start(t, dir, nil)
+	for _, path := range []string{"/big/config.ign", "/small/config.ign"} {
+		conn, err := net.Dial("tcp", r.address)
+		require.NoError(t, err)
+		_, err = fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: boot\r\n\r\n", path)
+		require.NoError(t, err)
+		_, err = io.ReadFull(conn, make([]byte, 20))
+		require.NoError(t, err)
+		require.NoError(t, conn.Close())
+		r.requireLogged(t, map[string]any{"path": path, "decision": "disclosed"})
+	}
+	const then = "it can be fetched again; if 127.0.0.1 is not the machine, the secrets in what " +
+		"was sent are known\n"
+	require.Regexp(t, `^big/config.ign: \d+ of 8388608 bytes were sent to 127.0.0.1, which did `+
+		"not confirm them: "+then+
+		"small/config.ign: all 4 bytes were sent to 127.0.0.1, which did not confirm them: "+then+
+		"$", r.warnings.String())
+	require.Equal(t, []string{
+		"sent and not confirmed, so that somebody may have a part or all of it: 2",
+	}, r.Alarms())
+	require.Len(t, r.Left(), 2)
+	r.requireGiven(t, "/big/config.ign", document)
+	r.requireGiven(t, "/small/config.ign", "tiny")
+	r.requireRefused(t, "/big/config.ign", "/small/config.ign")
+}
+
+// TestKilled: a server that ends in the middle of a transfer leaves no trace of it, and the next
+// server gives the document.
+func TestKilled(t *testing.T) {
+	t.Parallel()
+	document := strings.Repeat("0123456789abcdef", 1<<19)
+	dir := folder(t, []render.Entry{
+		{Node: "big", Document: "big/config.ign"},
+	}, map[string]string{"big/config.ign": document})
+	first := start(t, dir, nil)
+	conn, err := net.Dial("tcp", first.address)
+	require.NoError(t, err)
+	_, err = fmt.Fprint(conn, "GET /big/config.ign HTTP/1.1\r\nHost: boot\r\n\r\n")
+	require.NoError(t, err)
+	_, err = io.ReadFull(conn, make([]byte, 1000))
+	require.NoError(t, err)
+	// The first server hangs in its transfer. While it lives, no other one may have its state; what
+	// it would leave is on disk.
+	state := filepath.Join(dir, "served.json")
+	_, err = serve.New([]string{dir}, serve.Options{State: state, Window: time.Hour})
+	require.EqualError(t, err, state+": another kiln serve uses this state; end that one first")
+	left, err := os.ReadFile(state)
+	require.NoError(t, err)
+	copied := filepath.Join(t.TempDir(), "served.json")
+	require.NoError(t, os.WriteFile(copied, left, 0o600))
+	second := start(t, dir, func(o *serve.Options) { o.State = copied })
+	second.requireGiven(t, "/big/config.ign", document)
+	require.NoError(t, conn.Close())
+	require.NoError(t, first.stop())
+	require.NoError(t, second.stop())
+	next := start(t, dir, func(o *serve.Options) { o.State = copied })
+	require.Empty(t, next.Left())
+}
+
+// TestLeaving: a transfer that is open when the server has to end is finished, and counts. No new
+// client is let in.
+func TestLeaving(t *testing.T) {
+	t.Parallel()
+	document := strings.Repeat("0123456789abcdef", 1<<19)
+	dir := folder(t, []render.Entry{
+		{Node: "big", Document: "big/config.ign"},
+	}, map[string]string{"big/config.ign": document})
+	r := start(t, dir, nil)
+	answer, err := http.Get(r.url + "/big/config.ign")
+	require.NoError(t, err)
+	_, err = io.ReadFull(answer.Body, make([]byte, 1000))
+	require.NoError(t, err)
+	ended := make(chan error, 1)
+	go func() { ended <- r.stop() }()
+	require.Eventually(t, func() bool {
+		conn, err := net.Dial("tcp", r.address)
+		if err == nil {
+			_ = conn.Close()
+		}
+		return err != nil
+	}, 5*time.Second, 5*time.Millisecond)
+	rest, err := io.ReadAll(answer.Body)
+	require.NoError(t, err)
+	require.NoError(t, answer.Body.Close())
+	require.Len(t, rest, len(document)-1000)
+	require.NoError(t, <-ended)
+	require.Empty(t, start(t, dir, nil).Left())
+}
+
+// TestLeavingUnconfirmed: a client that takes a whole document, and holds the connection until the
+// server has ended, is in the log, in the alarms and in what is left.
+func TestLeavingUnconfirmed(t *testing.T) {
+	t.Parallel()
+	dir := folder(t, []render.Entry{
+		{Node: "a", Document: "a/config.ign"},
+	}, map[string]string{"a/config.ign": "secret"})
+	r := start(t, dir, nil)
+	conn, err := net.Dial("tcp", r.address)
+	require.NoError(t, err)
+	defer func() { _ = conn.Close() }()
+	_, err = fmt.Fprint(conn, "GET /a/config.ign HTTP/1.1\r\nHost: boot\r\n\r\n")
+	require.NoError(t, err)
+	text, err := io.ReadAll(conn)
+	require.NoError(t, err)
+	require.Contains(t, string(text), "secret")
+	require.NoError(t, r.stop())
+	require.Contains(t, r.warnings.String(), "a/config.ign: all 6 bytes were sent to 127.0.0.1")
+	require.Contains(t, r.log.String(), `"decision":"disclosed"`)
+	require.Len(t, r.Left(), 1)
+}
+
+// TestRace: if many clients ask for one document at the same time, one of them gets it.
+func TestRace(t *testing.T) {
+	t.Parallel()
+	r := start(t, example(t), nil)
+	var group sync.WaitGroup
+	got := make(chan int, 20)
+	for range cap(got) {
+		group.Go(func() {
+			if answer, err := http.Get(r.url + "/cp-1/config.ign"); err == nil {
+				_, _ = io.Copy(io.Discard, answer.Body)
+				_ = answer.Body.Close()
+				got <- answer.StatusCode
+			}
+		})
+	}
+	group.Wait()
+	close(got)
+	statuses := map[int]int{}
+	for status := range got {
+		statuses[status]++
+	}
+	require.Equal(t, map[int]int{http.StatusOK: 1, http.StatusNotFound: 19}, statuses)
+}
+
+// TestWaiting: a client that asks during another transfer of the document waits for its end, and
+// gets the document if that transfer is cut off.
+func TestWaiting(t *testing.T) {
+	t.Parallel()
+	document := strings.Repeat("0123456789abcdef", 1<<19)
+	dir := folder(t, []render.Entry{
+		{Node: "big", Document: "big/config.ign"},
+	}, map[string]string{"big/config.ign": document})
+	r := start(t, dir, nil)
+	first, err := net.Dial("tcp", r.address)
+	require.NoError(t, err)
+	_, err = fmt.Fprint(first, "GET /big/config.ign HTTP/1.1\r\nHost: boot\r\n\r\n")
+	require.NoError(t, err)
+	_, err = io.ReadFull(first, make([]byte, 1000))
+	require.NoError(t, err)
+
+	gone, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	request, err := http.NewRequestWithContext(gone, http.MethodGet, r.url+"/big/config.ign", nil)
+	require.NoError(t, err)
+	_, err = http.DefaultClient.Do(request)
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+	r.requireLogged(t, map[string]any{
+		"decision": "failed", "status": 503.0,
+		"reason": "another transfer of the document is under way",
+	})
+
+	got := make(chan string, 1)
+	go func() {
+		_, body := r.get(t, "/big/config.ign")
+		got <- body
+	}()
+	// the client most probably waits by then; the result is the same if not
+	time.Sleep(50 * time.Millisecond)
+	require.NoError(t, first.Close())
+	require.Len(t, <-got, len(document))
+	r.requireRefused(t, "/big/config.ign")
+}
+
+// TestMany: two hundred machines that are switched on together get their documents, each its own.
+func TestMany(t *testing.T) {
+	t.Parallel()
+	const machines = 200
+	var entries []render.Entry
+	files := map[string]string{}
+	for i := range machines {
+		name := fmt.Sprintf("m-%d", i)
+		entries = append(entries, render.Entry{Node: name, Document: name + "/config.ign"})
+		files[name+"/config.ign"] = strings.Repeat(name+" ", 20_000)
+	}
+	dir := folder(t, entries, files)
+	r := start(t, dir, nil)
+	errs := make(chan error, machines)
+	for _, e := range entries {
+		go func() {
+			client := &http.Client{Timeout: time.Minute, Transport: &http.Transport{}}
+			answer, err := client.Get(r.url + "/" + e.Document)
+			if err != nil {
+				errs <- err
+				return
+			}
+			body, err := io.ReadAll(answer.Body)
+			_ = answer.Body.Close()
+			whole := answer.StatusCode == http.StatusOK && string(body) == files[e.Document]
+			if err == nil && !whole {
+				err = fmt.Errorf("%s: status %d, %d bytes", e.Node, answer.StatusCode, len(body))
+			}
+			errs <- err
+		}()
+	}
+	for range machines {
+		require.NoError(t, <-errs)
+	}
+	require.NoError(t, r.stop())
+	require.Empty(t, r.Left())
+	require.Empty(t, start(t, dir, nil).Left(), "on disk too")
+}

@@ -1,0 +1,104 @@
+// This file runs a program for sh on a machine, by the program ssh.
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os/exec"
+	"strings"
+	"time"
+
+	"kiln/cmd/kiln/term"
+	"kiln/render/folder"
+)
+
+// rootShell is what the machine's shell runs: sh as root, which reads the program from standard
+// input. Every shell takes these quotes.
+const rootShell = `sh -c 'test "$(id -u)" = 0 && exec sh -s; exec sudo -n sh -s'`
+
+// longest is how long a program may take. What kiln runs takes seconds.
+const longest = 10 * time.Minute
+
+// checkSSH returns an error if the value of --ssh is a flag of ssh.
+func checkSSH(target string) error {
+	if strings.HasPrefix(target, "-") {
+		return term.Errorf("--ssh %s: that is a flag of ssh, and not a machine; put flags into "+
+			"ssh's own configuration", target)
+	}
+	return nil
+}
+
+// maxMessages is how much of ssh's messages is kept.
+const maxMessages = 4 << 10
+
+// remoteEnded is the error of a program that ended with another status than 0.
+type remoteEnded struct {
+	Code   int    // the status; ssh's own failures are 255
+	reason string // the last message
+}
+
+func (e *remoteEnded) Error() string { return e.reason }
+
+// runRemote runs the program as root on the machine by ssh, and returns what it prints. ssh asks
+// for passwords on the terminal itself. If the program, or ssh, ends with another status than 0,
+// the error is an Ended with the last message, and what was printed is returned too. Run fails
+// after ten minutes, and if more than limit bytes are printed. without says what to do where there
+// is no ssh.
+func runRemote(target, program string, limit int64, without string) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), longest)
+	defer cancel()
+	cmd := term.Command(ctx, "ssh", "-T", "--", target, rootShell)
+	cmd.Stdin = strings.NewReader(program)
+	cmd.WaitDelay = 5 * time.Second // a connection that stays open for others may hold its messages
+	var messages tail
+	cmd.Stderr = &messages
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	err = cmd.Start()
+	if errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist) {
+		return nil, errors.New("there is no program ssh: " + without)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("ssh: %w", err)
+	}
+	text, failure := folder.ReadUpTo("ssh "+target, out, limit)
+	if failure != nil {
+		_ = cmd.Process.Kill() // it may go on for ever
+	}
+	err = cmd.Wait()
+	switch reason := messages.last(); {
+	case ctx.Err() != nil:
+		return nil, fmt.Errorf("ssh %s: no end after %s; look at the machine", target, longest)
+	case failure != nil:
+		return nil, failure
+	case err != nil && reason != "":
+		return text, &remoteEnded{cmd.ProcessState.ExitCode(), "ssh " + target + ": " + reason}
+	case err != nil:
+		return text, &remoteEnded{
+			cmd.ProcessState.ExitCode(), fmt.Sprintf("ssh %s: %s", target, err),
+		}
+	}
+	return text, nil
+}
+
+// tail keeps the end of what is written to it.
+type tail struct{ text []byte }
+
+func (t *tail) Write(p []byte) (int, error) {
+	t.text = append(t.text, p...)
+	if more := len(t.text) - maxMessages; more > 0 {
+		t.text = append([]byte(nil), t.text[more:]...)
+	}
+	return len(p), nil
+}
+
+// last returns the last line that is not empty.
+func (t *tail) last() string {
+	text := strings.TrimSpace(string(t.text))
+	return strings.TrimSpace(text[strings.LastIndexByte(text, '\n')+1:])
+}

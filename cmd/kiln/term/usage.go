@@ -1,0 +1,61 @@
+package term
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// ErrDifferent makes the command end with exit code 3: the verb has found, and printed, what it was
+// asked to fail for.
+var ErrDifferent = errors.New("different")
+
+// ErrRefused makes the command end with exit code 1: a change is refused, and the reasons have been
+// printed.
+var ErrRefused = errors.New("this change is refused; --force NAME overrides a refusal")
+
+// Error is a wrong command line.
+type Error struct{ Err error }
+
+// Error returns what is wrong with the command line.
+func (e Error) Error() string { return e.Err.Error() }
+
+// Unwrap returns the error that Errorf wraps.
+func (e Error) Unwrap() error { return e.Err }
+
+// Errorf returns an Error, as fmt.Errorf does.
+func Errorf(format string, args ...any) error {
+	return Error{fmt.Errorf(format, args...)}
+}
+
+// Annotations of verbs. One with reads writes no file, unless one of the flags in it is given; one
+// with readsWith writes none if the flag in it is given.
+const (
+	reads     = "reads"
+	readsWith = "reads-with"
+)
+
+// Reads returns the annotations of a verb that writes files only with one of these flags.
+func Reads(flags ...string) map[string]string {
+	return map[string]string{reads: strings.Join(flags, ",")}
+}
+
+// ReadsWith returns the annotations of a verb that writes no file with this flag.
+func ReadsWith(flag string) map[string]string { return map[string]string{readsWith: flag} }
+
+// Writes reports whether the command line of a verb asks for files to be written. The error of one
+// that does not need not say that nothing was written.
+func Writes(verb *cobra.Command) bool {
+	given := func(name string) bool {
+		flag := verb.Flags().Lookup(name)
+		return flag != nil && flag.Changed
+	}
+	flags, reader := verb.Annotations[reads]
+	if !reader {
+		return !given(verb.Annotations[readsWith])
+	}
+	return slices.ContainsFunc(strings.Split(flags, ","), given)
+}

@@ -1,0 +1,52 @@
+package vault_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"kiln/cmd/kiln/vault"
+	"kiln/pki"
+	"kiln/pki/private"
+	"kiln/test/need"
+)
+
+// TestSaveTwice: of two first renders at once, the second one keeps the bundle of the first, and
+// says so.
+func TestSaveTwice(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "prod.secrets.yaml")
+	save := func() error {
+		f := vault.File{Bundle: newBundle(t), Path: path, New: true}
+		return f.Save()
+	}
+	require.NoError(t, save())
+	require.EqualError(t, save(), path+": another run of kiln has made it meanwhile; "+
+		"render again, with that bundle")
+}
+
+// TestBundleOfAnotherUser: a bundle that another user can change is refused.
+func TestBundleOfAnotherUser(t *testing.T) {
+	t.Parallel()
+	need.Right(t, "root")
+	path := filepath.Join(t.TempDir(), "demo.secrets.yaml")
+	f := vault.File{Bundle: newBundle(t), Path: path, New: true}
+	require.NoError(t, f.Save())
+	source := vault.Source{Secrets: path}
+	_, err := source.Read()
+	require.NoError(t, err)
+	require.NoError(t, os.Chown(path, 65534, 65534))
+	_, err = source.Read()
+	require.ErrorContains(t, err, "belongs to another user")
+}
+
+func newBundle(t *testing.T) *pki.Bundle {
+	t.Helper()
+	b, err := pki.New(pki.Options{Name: "demo", Now: time.Now(), CALifetime: time.Hour,
+		FormationWindow: time.Hour, Algorithm: private.P256})
+	require.NoError(t, err)
+	return b
+}

@@ -1,0 +1,162 @@
+// This file finds credentials and the secrets of one cluster in the contents of files: plain,
+// or in any encoding that package credential knows. Package check decides what may lie where.
+
+package confidential
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"iter"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"kiln/pki"
+	"kiln/pki/private"
+	"kiln/render/plan"
+	"kiln/render/text/credential"
+)
+
+// Searcher searches contents for credentials and for the secrets of one cluster. Its methods may be
+// called from several goroutines.
+type Searcher struct {
+	cluster string          // the cluster's name
+	stored  []*storedSecret // empty without a bundle
+	// tokenOf holds the names of bootstrap tokens, by their secret halves.
+	tokenOf map[string]string
+	// names holds the base names of all secrets that are searched for. A file that is marked with
+	// one of them must hold it.
+	names map[string]bool
+
+	cache  sync.Map     // *Finding by the SHA-256 of a content
+	cached atomic.Int64 // the number of entries in cache
+}
+
+// storedSecret is a secret of the bundle, or the operator's key.
+type storedSecret struct {
+	Name   string
+	Secret private.Secret
+}
+
+// Finding is what a content holds, whether it is allowed there or not. Callers share findings and
+// must not change them.
+type Finding struct {
+	Credential string // a description for messages; empty if there is none
+	Bundle     string // the same for the bundle of this cluster
+	// Secrets are those of this cluster, by their names. A previous token has its generation, too.
+	Secrets []string
+}
+
+// noFinding is shared by all contents that hold nothing.
+var noFinding = &Finding{}
+
+// NewSearcher returns a searcher for the secrets of a bundle. b may be nil; then the searcher finds
+// credentials, and no secrets of the cluster.
+func NewSearcher(p *plan.Plan, b *pki.Bundle) *Searcher {
+	s := &Searcher{cluster: p.Name, tokenOf: map[string]string{}, names: map[string]bool{}}
+	if b == nil {
+		return s
+	}
+	for _, stored := range b.StoredSecrets() {
+		s.stored = append(s.stored, &storedSecret{string(stored.Root), stored.Secret})
+	}
+	s.stored = append(s.stored, &storedSecret{"admin", b.LeafKey("admin").Private()})
+	for _, stored := range s.stored {
+		s.names[stored.Name] = true
+	}
+	for i := range p.Machines {
+		if m := &p.Machines[i]; m.Token {
+			for _, j := range b.Joining(m) {
+				name := pki.TokenName(m)
+				if j.Previous {
+					name = j.Mark()
+				}
+				s.tokenOf[b.Joined(j).Secret] = name
+			}
+			s.names["token"] = true
+		}
+	}
+	return s
+}
+
+// Knows reports whether s searches for a secret with this base name.
+func (s *Searcher) Knows(base string) bool { return s.names[base] }
+
+// Find returns the credentials in a content and the secrets of this cluster.
+//
+// Many machines have the same files, so results are cached. The cache is filled by the first
+// machines and then stays as it is: the contents that come later are mostly those of one machine
+// alone.
+func (s *Searcher) Find(content []byte) *Finding {
+	const limit = 10_000
+	key := sha256.Sum256(content)
+	if known, ok := s.cache.Load(key); ok {
+		return known.(*Finding)
+	}
+	found := s.search(content, true)
+	if s.cached.Add(1) <= limit {
+		s.cache.Store(key, found)
+	}
+	return found
+}
+
+// FindSecrets returns the secrets of this cluster in a content, and no other credentials.
+func (s *Searcher) FindSecrets(content []byte) *Finding { return s.search(content, false) }
+
+// search does what Find does, without the cache. If credentials is false, it only looks for the
+// secrets of this cluster.
+func (s *Searcher) search(content []byte, credentials bool) *Finding {
+	found := &Finding{}
+	add := func(name string) {
+		if !slices.Contains(found.Secrets, name) {
+			found.Secrets = append(found.Secrets, name)
+		}
+	}
+	for layer := range credential.Layers(content) {
+		if credentials {
+			c, ok := layer.Credential()
+			if ok && found.Credential == "" {
+				found.Credential = c.String()
+			}
+			if ok && c.Bundle == s.cluster {
+				found.Bundle = c.String()
+			}
+		}
+		for _, stored := range s.stored {
+			if bytes.Contains(layer.Content, stored.Secret) {
+				add(stored.Name)
+			}
+		}
+		if len(s.tokenOf) == 0 {
+			continue
+		}
+		for candidate := range tokenCandidates(layer.Content) {
+			if name, known := s.tokenOf[string(candidate)]; known {
+				add(name)
+			}
+		}
+	}
+	if found.Credential == "" && found.Bundle == "" && len(found.Secrets) == 0 {
+		return noFinding
+	}
+	return found
+}
+
+// tokenCandidates returns every string in a content that has the form of the secret half of a
+// bootstrap token: exactly 16 lower-case letters and digits.
+func tokenCandidates(content []byte) iter.Seq[[]byte] {
+	const length = 16
+	isPart := func(b byte) bool { return b >= 'a' && b <= 'z' || b >= '0' && b <= '9' }
+	return func(yield func([]byte) bool) {
+		begin := 0
+		for i := 0; i <= len(content); i++ {
+			if i < len(content) && isPart(content[i]) {
+				continue
+			}
+			if i-begin == length && !yield(content[begin:i]) {
+				return
+			}
+			begin = i + 1
+		}
+	}
+}

@@ -1,0 +1,26 @@
+package report
+
+import (
+	"slices"
+	"strings"
+
+	"kiln/render/twin/change"
+)
+
+// Exposed is a document or a body, of several machines that have the same one.
+type Exposed struct {
+	Machines []string
+	Pools    []string
+	Platform string
+	Copy     string // "document" or "body"
+	Holds    string // the worth of its secrets
+	Readers  []string
+}
+
+// Who returns the names of the machines.
+func (e Exposed) Who() string {
+	return change.Names(slices.SortedFunc(slices.Values(e.Machines), natural), e.Pools)
+}
+
+// Kinds returns who can read it.
+func (e Exposed) Kinds() string { return strings.Join(e.Readers, ", ") }

@@ -1,0 +1,187 @@
+package rollout
+
+import (
+	"cmp"
+	"regexp"
+	"slices"
+	"strings"
+
+	"kiln/render/machine/layout"
+	"kiln/render/plan"
+	"kiln/render/twin/change"
+)
+
+// rule says what certain changes ask of a running machine.
+type rule struct {
+	kind  string         // of the entry; empty for all
+	path  string         // of the file, or of the entry if kind is set; empty for all
+	field *regexp.Regexp // the field's name; nil for all
+	line  *regexp.Regexp // the added or removed line; nil for all
+	// kept finds lists of servers, with commas between them, in both contents of the file. The rule
+	// holds only if one of the servers stays.
+	kept *regexp.Regexp
+	gone bool // reports whether it is only for a field that the newer state lacks
+	then layout.Effect
+	why  string
+}
+
+// rules has the rules for parts of files, and for machines. They are tried in this order, before
+// the table of files: a change without a rule has the effect of its file.
+var rules = []rule{
+	{kind: "machine", field: regexp.MustCompile(`^until$`), then: layout.Later,
+		why: "its certificates or token end at another time"},
+	{kind: "machine", field: regexp.MustCompile(`^kubelet$`), then: layout.Replace,
+		why: "another kubelet"},
+
+	{kind: "key", then: layout.Live, why: "sshd reads it at each login"},
+	// It protects keys while cloud-init writes them. It was 0755 before.
+	{kind: "dir", path: plan.PKIDir, field: regexp.MustCompile(`^mode$`), then: layout.Later,
+		why: "the keys in it have modes of their own"},
+	{path: "/etc/sysctl.d/90-kiln.conf", gone: true, then: layout.Replace,
+		why: "the kernel keeps a setting that nobody sets any more"},
+	{path: "/etc/sysctl.d/90-kiln.conf", field: regexp.MustCompile(`hugepages|` +
+		`^kernel\.(panic|keys)|^vm\.(overcommit_memory|panic_on_oom)|nf_conntrack|\.default\.`),
+		then: layout.Replace,
+		why:  "what takes it does so when it starts: the kubelet, kube-proxy, an interface"},
+
+	{path: plan.KilnDir + "/machine", field: regexp.MustCompile(`^api$`), then: layout.Replace,
+		why: "programs that run go on asking the API servers where they were"},
+	{path: plan.KilnDir + "/machine", field: regexp.MustCompile(`^node_address$`),
+		then: layout.Replace, why: "its kubelet would go on with the addresses of before"},
+	{path: plan.KilnDir + "/machine", field: regexp.MustCompile(`^backup_(directory|keep)$`),
+		then: layout.Live, why: "kiln-backup reads it for each snapshot"},
+
+	{path: plan.KubeletDropIn, field: regexp.MustCompile(` --node-labels$`), then: layout.Node,
+		why: "a Node keeps its labels"},
+	{path: plan.KubeletConfig, field: regexp.MustCompile(`^registerWithTaints`), then: layout.Node,
+		why: "a Node keeps its taints"},
+
+	{path: plan.ManifestsDir + "/etcd.yaml",
+		field: regexp.MustCompile(` --initial-(cluster|cluster-state|cluster-token)$`),
+		then:  layout.Later, why: "etcd reads its first members with an empty disk only"},
+	{path: plan.ManifestsDir + "/kube-apiserver.yaml",
+		field: regexp.MustCompile(` --etcd-servers$`),
+		kept:  regexp.MustCompile(`--etcd-servers=(\S+)`),
+		then:  layout.Later, why: "the members of etcd that it knows are enough to reach it"},
+	{path: plan.BalancerConf, line: regexp.MustCompile(`^  server `),
+		kept: regexp.MustCompile(`(?m)^  server \S+ (\S+)`), then: layout.Later,
+		why: "the balancer goes on with the API servers that it knows"},
+	{path: plan.ManifestsDir + "/haproxy.yaml",
+		field: regexp.MustCompile(`^metadata\.annotations\[kiln\.dev/config-sha256\]$`),
+		then:  layout.Later, why: "the sum of the balancer's configuration"},
+	{path: plan.ContainerdConfig, line: regexp.MustCompile(`^sandbox_image = `),
+		then: layout.Later, why: "sandboxes that run keep their image"},
+}
+
+// datesAlone is the reason for a certificate whose dates are all that changes.
+const datesAlone = "the certificate that it has is valid until its own end"
+
+// certificateDates are the fields of a certificate that a later certificate changes.
+var certificateDates = regexp.MustCompile(`^certificate (from|until)$`)
+
+// effectOf returns what a field's change asks of a running machine, and why. The reason is empty if
+// the machine keeps what it has until it is replaced.
+func effectOf(
+	p *change.Pair, c *change.Change, f *change.Field,
+) (layout.Effect, string) {
+	for _, r := range rules {
+		if r.matches(p, c, f) {
+			return r.then, r.why
+		}
+	}
+	if c.Kind == "file" {
+		file := layout.Of(c.Name)
+		if file != nil && file.Then != "" && c.What != change.Changed {
+			return layout.Replace, "the system may have a file of its own there"
+		}
+		if file != nil && file.Change != layout.Replace {
+			return file.Change, file.Why
+		}
+	}
+	if f != nil && certificateDates.MatchString(f.Name) {
+		return layout.Later, datesAlone
+	}
+	return layout.Replace, ""
+}
+
+// matches reports whether a rule applies to a field. The field is nil if the whole file was added
+// or removed.
+func (r *rule) matches(p *change.Pair, c *change.Change, f *change.Field) bool {
+	if r.kind != "" && r.kind != c.Kind {
+		return false
+	}
+	if r.path != "" && (c.Name != r.path || c.Kind != cmp.Or(r.kind, "file")) {
+		return false
+	}
+	if r.field != nil && (f == nil || !r.field.MatchString(f.Name)) {
+		return false
+	}
+	if r.gone && (f == nil || f.Old == nil || f.New != nil) {
+		return false
+	}
+	if r.kept != nil && !sharesServer(p, c, r.kept) {
+		return false
+	}
+	return r.line == nil || f != nil && r.line.MatchString(f.Either())
+}
+
+// sharesServer reports whether a server is in the lists of both contents of a file.
+func sharesServer(p *change.Pair, c *change.Change, list *regexp.Regexp) bool {
+	servers := func(m *change.Machine) (out []string) {
+		if e := m.Entries.Find(change.Key{Kind: c.Kind, ID: c.Name}); e != nil {
+			for _, match := range list.FindAllStringSubmatch(string(e.Content), -1) {
+				out = append(out, strings.Split(match[1], ",")...)
+			}
+		}
+		return out
+	}
+	old := servers(p.Old)
+	return slices.ContainsFunc(servers(p.New), func(s string) bool {
+		return slices.Contains(old, s)
+	})
+}
+
+// writable reports whether kiln apply may write what changed: no program that runs reads it, or the
+// one that does takes it as it was meant.
+func writable(p *change.Pair, c *change.Change) bool {
+	switch c.Kind {
+	case "file":
+		if row := layout.Of(c.Name); row == nil || row.Change == layout.Replace {
+			return c.What == change.Changed && isNode(p, c)
+		}
+		return true
+	case "dir":
+		return !slices.ContainsFunc(c.Fields, func(f change.Field) bool {
+			e, _ := effectOf(p, c, &f)
+			return e != layout.Later
+		})
+	case "key":
+		return hasPlainKeys(p.Old) && hasPlainKeys(p.New)
+	case "machine":
+		return p.Old.Token() && !slices.ContainsFunc(c.Fields, func(f change.Field) bool {
+			return f.Name != "until"
+		})
+	}
+	return false
+}
+
+// isNode reports whether all that changed in a file is labels and taints of the Node. A kubelet
+// that starts again takes only the zone, the region and the instance type from there, and the plan
+// gives the Node the same.
+func isNode(p *change.Pair, c *change.Change) bool {
+	return !slices.ContainsFunc(c.Fields, func(f change.Field) bool {
+		e, _ := effectOf(p, c, &f)
+		return e != layout.Node
+	})
+}
+
+// hasPlainKeys reports whether the machine's document has keys for ssh, all without options.
+func hasPlainKeys(m *change.Machine) bool {
+	has, plain := false, true
+	for _, e := range m.Entries {
+		if e.Kind == "key" {
+			has, plain = true, plain && change.IsPlainKey(e.ID)
+		}
+	}
+	return has && plain
+}

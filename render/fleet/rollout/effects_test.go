@@ -1,0 +1,154 @@
+package rollout
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"kiln/render/machine/layout"
+	"kiln/render/plan"
+	"kiln/render/twin/change"
+)
+
+// TestWhatRunningMachinesRead: a change of what a running machine goes on with reaches it by a
+// replacement, or by kiln apply if what reads the file reads it each time.
+func TestWhatRunningMachinesRead(t *testing.T) {
+	t.Parallel()
+	const (
+		data     = plan.KilnDir + "/machine"
+		balancer = plan.BalancerConf
+		server   = plan.ManifestsDir + "/kube-apiserver.yaml"
+	)
+	flags := func(servers string) string {
+		return "spec:\n  containers:\n  - name: kube-apiserver\n    command:\n" +
+			"    - kube-apiserver\n    - --etcd-servers=" + servers + "\n"
+	}
+	for _, row := range []struct{ name, path, old, now, verdict string }{
+		{"the API of a pool", data, "api='https://a:6443'\n", "api='https://b:6443'\n", Replace},
+		{"the address of a pool's Nodes", data, "node_address='-4 route get 1'\n",
+			"node_address='-4 address show eth1'\n", Replace},
+		{"where snapshots go", data, "backup_directory='/a'\n", "backup_directory='/b'\n", Live},
+		{"how many are kept", data, "backup_keep='7'\n", "backup_keep='3'\n", Live},
+		{"the time for a step", data, "step_timeout='600'\n", "step_timeout='900'\n",
+			NextReplacement},
+		{"a control plane more", balancer, "  server a 10.0.0.1:6443 check\n",
+			"  server a 10.0.0.1:6443 check\n  server b 10.0.0.2:6443 check\n", NextReplacement},
+		{"no control plane that it knows", balancer, "  server a 10.0.0.1:6443 check\n",
+			"  server a 10.0.0.2:6443 check\n", Replace},
+		{"a member of etcd less", server, flags("https://10.0.0.1:2379,https://10.0.0.2:2379"),
+			flags("https://10.0.0.2:2379"), NextReplacement},
+		{"no member that it knows", server, flags("https://10.0.0.1:2379"),
+			flags("https://10.0.0.2:2379,https://10.0.0.3:2379"), Replace},
+	} {
+		state := func(content string) *change.Cluster {
+			c := oneMachine("v1.36.3")
+			c.Machines[0].Entries = change.Entries{{
+				Key: change.Key{Kind: "file", ID: row.path}, Content: []byte(content)}}
+			return c
+		}
+		p, err := New(change.Compare(state(row.old), state(row.now)), Options{MaxUnavailable: "1"})
+		require.NoError(t, err, row.name)
+		require.Equal(t, row.verdict, p.Machines[0].Verdict, "%s: %s", row.name, p.Machines[0].Why)
+	}
+}
+
+// TestSettingsOfRunningPrograms: the rules know each setting of the hook's data that a program
+// reads long after the first boot.
+func TestSettingsOfRunningPrograms(t *testing.T) {
+	t.Parallel()
+	// If these change, the machine has another name, address or role, and so other files too.
+	others := []string{"node", "role", "etcd_member", "backup_url"}
+	others = append(others, "cluster") // the programs have a variable of this name
+	settings := map[string]bool{}
+	data, err := filepath.Glob("../../../testdata/clusters/*/want/*/etc/kiln/machine")
+	require.NoError(t, err)
+	pools, err := filepath.Glob("../../../testdata/clusters/*/want/pools/*/etc/kiln/machine")
+	require.NoError(t, err)
+	require.NotEmpty(t, pools)
+	for _, path := range append(data, pools...) {
+		text, err := os.ReadFile(path)
+		require.NoError(t, err)
+		list, ok := layout.ReadSettings(text)
+		require.True(t, ok, path)
+		for _, s := range list {
+			settings[s.Name] = true
+		}
+	}
+	var programs strings.Builder
+	for _, name := range []string{"backup", "pool"} {
+		data, err := os.ReadFile(filepath.Join("../../../templates/boot", name))
+		require.NoError(t, err)
+		text := string(data)
+		if name == "pool" { // before each start of the kubelet the hook looks for the addresses
+			_, text, _ = strings.Cut(text, "\nlocated()")
+			text, _, _ = strings.Cut(text, "\n}\n")
+		}
+		programs.WriteString(text)
+	}
+	for _, other := range others {
+		delete(settings, other)
+	}
+	c := &change.Change{Kind: "file", Name: plan.KilnDir + "/machine", What: change.Changed}
+	read := 0
+	for name := range settings {
+		if !regexp.MustCompile(`\$\{?` + name + `\b`).MatchString(programs.String()) {
+			continue
+		}
+		read++
+		a, b := "a", "b"
+		e, _ := effectOf(nil, c, &change.Field{Name: name, Old: &a, New: &b})
+		require.Greater(t, e, layout.Later, "a program that runs reads %s", name)
+	}
+	require.GreaterOrEqual(t, read, 3)
+}
+
+// TestCarriedAddress: an address that control planes carry does not go away under those who look
+// for the API servers there.
+func TestCarriedAddress(t *testing.T) {
+	t.Parallel()
+	state := func(endpoint, address string) *change.Cluster {
+		c := oneMachine("v1.36.3")
+		c.Properties = change.Properties{{Name: "endpoint", Value: endpoint}}
+		c.Machines[0].Role = controlPlane
+		if address != "" {
+			c.Machines[0].Entries = change.Entries{{
+				Key: change.Key{Kind: "file", ID: plan.ManifestsDir + "/kube-vip.yaml"},
+				Content: []byte("spec:\n  containers:\n  - env:\n    - name: address\n" +
+					"      value: " + address + "\n    - name: port\n      value: \"6443\"\n"),
+			}}
+		}
+		return c
+	}
+	const address, name = "https://10.0.0.10:6443", "https://api.example.com:6443"
+	for _, row := range []struct {
+		name, old, now, why, instead string
+		endpoint                     string
+	}{
+		{"stays", "10.0.0.10", "10.0.0.10", "", "", address},
+		{"new", "", "10.0.0.10", "", "", name},
+		{"moved", "10.0.0.10", "10.0.0.9", "controlPlane.vip 10.0.0.10 → 10.0.0.9: ",
+			"first make a name the endpoint", address},
+		{"moved, IPv6", "fd00::10", `"::9"`, "controlPlane.vip fd00::10 → ::9: ",
+			"first make a name the endpoint", "https://[fd00::10]:6443"},
+		{"removed", "10.0.0.10", "", "controlPlane.vip 10.0.0.10 → none: ",
+			"first make a name the endpoint", address},
+		{"removed, behind a name", "10.0.0.10", "", "controlPlane.vip 10.0.0.10 → none: ",
+			"let the endpoint's name lead to", name},
+	} {
+		p, err := New(change.Compare(state(row.endpoint, row.old), state(row.endpoint, row.now)),
+			Options{MaxUnavailable: "1"})
+		require.NoError(t, err, row.name)
+		if row.why == "" {
+			require.Empty(t, p.Refused, row.name)
+			continue
+		}
+		require.Len(t, p.Refused, 1, row.name)
+		require.Equal(t, "vip", p.Refused[0].Name, row.name)
+		require.Contains(t, p.Refused[0].Why, row.why, row.name)
+		require.Contains(t, p.Refused[0].Instead, row.instead, row.name)
+	}
+}

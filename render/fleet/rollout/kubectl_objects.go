@@ -1,0 +1,78 @@
+package rollout
+
+import (
+	"slices"
+	"strings"
+
+	"sigs.k8s.io/yaml"
+
+	"kiln/render/text/wording"
+	"kiln/render/twin/change"
+)
+
+// command returns a command of kubectl for a namespace; none if it is empty.
+func command(namespace string, words ...string) string {
+	if namespace != "" {
+		words = append([]string{"-n", namespace}, words...)
+	}
+	return "kubectl " + strings.Join(words, " ")
+}
+
+// Deletion returns the command that deletes an object. A person writes it if the state does not say
+// what the object is.
+func Deletion(o change.Object) string {
+	namespace, resource, name, ok := o.Words()
+	if o.IsToken() {
+		return "kubectl -n kube-system delete secret NAME  # the bootstrap token of " + o.File() +
+			"; its NAME: kubectl -n kube-system get secrets --field-selector " +
+			"type=bootstrap.kubernetes.io/token -o yaml, whose description (base64) names the " +
+			"machines"
+	}
+	if !ok {
+		return "by hand, with kubectl delete: " + o.File() + ", which is no longer rendered"
+	}
+	line := command(namespace, "delete", "--ignore-not-found", resource, name)
+	switch resource {
+	case "namespaces":
+		line += "  # with everything in it, data of its volumes too"
+	case "persistentvolumeclaims":
+		line += "  # with its data, unless its volume says Retain"
+	case "customresourcedefinitions.apiextensions.k8s.io":
+		line += "  # with all objects of this kind"
+	}
+	return line
+}
+
+// Application returns the command that applies an object's file, which is in a folder. An object
+// that names no namespace goes where the hook puts it, and not where the user's context is.
+func Application(o change.Object, folder string) string {
+	var says struct{ Metadata struct{ Namespace string } }
+	namespace, _, _, _ := o.Words()
+	if yaml.Unmarshal(o.Content, &says) == nil && says.Metadata.Namespace != "" {
+		namespace = ""
+	}
+	return command(namespace, "apply", "--server-side", "--force-conflicts", "-f",
+		wording.ShellWord(folder+change.ObjectsDir+o.File()))
+}
+
+// Rollout returns the command that waits until the pods of an object are those that it now asks
+// for. It is empty for objects without pods, and for those whose pods nobody replaces.
+func Rollout(o change.Object) string {
+	namespace, resource, name, ok := o.Words()
+	kind, isApp := strings.CutSuffix(resource, "s.apps")
+	kinds := []string{"daemonset", "deployment", "statefulset"}
+	if !ok || !isApp || !slices.Contains(kinds, kind) {
+		return ""
+	}
+	var says struct {
+		Spec struct {
+			Paused         bool
+			UpdateStrategy struct{ Type string }
+		}
+	}
+	if yaml.Unmarshal(o.Content, &says) != nil || says.Spec.Paused ||
+		says.Spec.UpdateStrategy.Type == "OnDelete" {
+		return ""
+	}
+	return command(namespace, "rollout", "status", kind, name)
+}

@@ -1,0 +1,382 @@
+package rollout
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"kiln/pki"
+	"kiln/render/fleet/running"
+	"kiln/render/twin/change"
+)
+
+// This file has the steps that change what runs: machines, by kiln apply, and what the API server
+// holds, Nodes and other objects.
+
+// applyDocuments adds the step in which kiln apply gives machines their newer documents while they
+// run.
+func (s *sequencer) applyDocuments() {
+	step := Step{Do: Live}
+	var list []*decision
+	for _, f := range s.decisions {
+		if f.live {
+			list = append(list, f)
+			step.Nodes = append(step.Nodes, f.nodes...)
+		}
+	}
+	step.Machines, step.Pools = names(list)
+	for _, command := range s.options.Keep {
+		step.How = append(step.How, "before you render: "+command+"  # remove it after this step")
+	}
+	apply := "kiln apply " + s.folder() + "/"
+	since := " --since " + cmp.Or(strings.Join(s.options.Since, " --since "), "OLD")
+	of := s.ofDocuments()
+	if len(step.Machines) > 0 {
+		name, each := placeholder(step.Machines), of
+		if len(step.Machines) > 1 {
+			each = strings.TrimSuffix("  # one machine after the other;"+
+				strings.TrimPrefix(of, "  #"), ";")
+		}
+		step.How = append(step.How, apply+name+since+" --ssh "+name+each)
+	}
+	for _, pool := range step.Pools {
+		step.How = append(step.How, apply+"pools/"+pool+since+
+			" --ssh NAME  # each machine of the pool")
+	}
+	if len(list) > 0 {
+		s.list = append(s.list, step)
+	}
+}
+
+// changeNodes adds what is done to Nodes: to their labels and taints, which they keep even if their
+// machine is replaced, and to those that still take no pods. It follows applyDocuments, and goes on
+// with its step if that is of the same machines.
+func (s *sequencer) changeNodes() {
+	commands := map[string][]*decision{}
+	var all []*decision
+	for _, f := range s.all {
+		if f.verdict == Remove {
+			continue
+		}
+		for _, c := range f.kubectl {
+			if !s.holds(f, c) {
+				commands[c.Command] = append(commands[c.Command], f)
+				all = append(all, f)
+			}
+		}
+	}
+	all = slices.Compact(all)
+	cordoned := s.cordoned()
+	if len(all) == 0 && len(cordoned) == 0 {
+		return
+	}
+	step := Step{Do: Live}
+	step.Machines, step.Pools = names(all)
+	for _, command := range slices.Sorted(maps.Keys(commands)) {
+		machines, pools := names(commands[command])
+		if len(machines) > 0 {
+			step.How = append(step.How, strings.Replace(command, "NAME",
+				strings.Join(machines, " "), 1))
+		}
+		for _, pool := range pools {
+			step.How = append(step.How, command+"  # each machine of pool "+pool)
+		}
+	}
+	if len(cordoned) > 0 {
+		step.How = append(step.How, Uncordon(strings.Join(cordoned, " "))+
+			"  # without those that are meant to take no pods")
+	}
+	if n := len(s.list) - 1; n >= 0 && s.list[n].Do == Live &&
+		slices.Equal(s.list[n].Machines, step.Machines) &&
+		slices.Equal(s.list[n].Pools, step.Pools) {
+		s.list[n].How = append(s.list[n].How, step.How...)
+		return
+	}
+	s.list = append(s.list, step)
+}
+
+// cordoned returns the Nodes of machines that run their newer document and take no pods: drained
+// before they were replaced, as a rule.
+func (s *sequencer) cordoned() (names []string) {
+	for _, f := range s.all {
+		if s.diff.seen != nil && f.New != nil {
+			names = append(names, s.diff.seen.Cordoned(f.Machine())...)
+		}
+	}
+	return names
+}
+
+// apply adds the step for API objects, which the API server keeps unchanged otherwise: for those of
+// bootstrap tokens, for the others, or for both. It ends when their pods are those of the newer
+// state: the step after it may take a machine away.
+func (s *sequencer) apply(withObjects, withTokens bool) {
+	step := Step{Do: Apply}
+	var objects, tokens []change.Object
+	var pools []string
+	sure := false
+	if withObjects {
+		objects, sure = s.objectsLeft()
+	}
+	if withTokens {
+		pools, tokens = s.tokensLeft()
+	}
+	if len(objects)+len(pools)+len(tokens) == 0 {
+		return
+	}
+	if s.diff.seen != nil && (len(objects) == 0 || !sure) {
+		step.How = append(step.How, ifNotDone)
+	}
+	if state, known := s.marker(); len(objects) > 0 && known && state == nil {
+		step.How = append(step.How,
+			"all of them, because those in the cluster are of no state that was named; but the "+
+				"rights of admin.conf only if they change: somebody may have taken them away "+
+				"(docs/leaked.md)")
+	}
+	step.How = append(step.How, s.applications(slices.Concat(objects, tokens))...)
+	how, restarted := s.restarted(objects)
+	step.How = append(step.How, how...)
+	step.How = append(step.How, pools...)
+	step.Wait = s.rollouts(slices.Concat(objects, restarted))
+	s.list = append(s.list, step)
+}
+
+// readers are the DaemonSets whose programs read their settings, a ConfigMap, when they start.
+var readers = []struct{ settings, file, namespace, name string }{
+	{"configmap-kube-flannel_kube-flannel-cfg.yaml", "daemonset-kube-flannel_kube-flannel-ds.yaml",
+		"kube-flannel", "kube-flannel-ds"},
+	{"configmap-kube-proxy.yaml", "daemonset-kube-proxy.yaml", "kube-system", "kube-proxy"},
+}
+
+// restarted returns the DaemonSets whose settings are among the objects, and the commands that
+// start their pods anew.
+func (s *sequencer) restarted(objects []change.Object) (how []string, out []change.Object) {
+	for _, r := range readers {
+		if !slices.ContainsFunc(objects, func(o change.Object) bool {
+			return o.Name() == r.settings
+		}) {
+			continue
+		}
+		for _, o := range s.diff.new.Objects() {
+			if o.Name() == r.file {
+				how = append(how, fmt.Sprintf("kubectl -n %s rollout restart daemonset %s"+
+					"  # it reads its settings when it starts", r.namespace, r.name))
+				out = append(out, o)
+			}
+		}
+	}
+	return how, out
+}
+
+// objectsLeft returns the objects that are left to apply, without bootstrap tokens, and whether it
+// is sure of that: the marker in the API says which ones were applied. Without it, those that are
+// new or changed are left until a worker that comes after them is there.
+func (s *sequencer) objectsLeft() (left []change.Object, sure bool) {
+	now := s.diff.new.Objects()
+	base := []*change.Cluster{s.diff.before}
+	switch state, known := s.marker(); {
+	case known && state == s.diff.new:
+		left = s.diff.new.Resealed(s.diff.before)
+		return left, len(left) == 0
+	case known && state == nil:
+		sure, base = true, nil
+		left = slices.Collect(maps.Values(now))
+	case known:
+		sure, base = true, []*change.Cluster{state}
+	case s.comesAfter():
+		return nil, false
+	case s.diff.seen != nil:
+		// A hop begins when all control planes run the hop before. The objects of that hop may not
+		// have been applied.
+		for _, c := range s.diff.seen.Earlier {
+			if minor(c.Version) != minor(s.diff.new.Version) {
+				base = append(base, c)
+			}
+		}
+	}
+	for _, c := range base {
+		was := c.Objects()
+		for id, o := range now {
+			if before, there := was[id]; !there || !o.Equal(before) {
+				left = append(left, o)
+			}
+		}
+	}
+	rights, had := s.diff.before.Objects()[adminRights]
+	left = slices.DeleteFunc(left, func(o change.Object) bool {
+		return o.IsToken() ||
+			base == nil && had && o.Identity() == adminRights && o.Equal(rights)
+	})
+	slices.SortFunc(left, change.Object.Before)
+	return slices.CompactFunc(left, func(a, b change.Object) bool { return a.ID == b.ID }), sure
+}
+
+// adminRights is the identity of the binding that gives every admin.conf its rights. People delete
+// it when one has leaked.
+const adminRights = "rbac.authorization.k8s.io/clusterrolebindings/" + pki.AdminGroup
+
+// marker returns the state whose API objects were applied, as the marker says: the newer one, an
+// earlier one, or nil if it is none of those that were named. It reports false if nothing is known.
+func (s *sequencer) marker() (state *change.Cluster, known bool) {
+	if s.diff.seen == nil || s.diff.seen.Objects == "" || running.Objects(s.diff.new) == "" {
+		return nil, false
+	}
+	for _, c := range slices.Concat([]*change.Cluster{s.diff.new}, s.earlier()) {
+		if running.Objects(c) == s.diff.seen.Objects {
+			return c, true
+		}
+	}
+	return nil, true
+}
+
+// applications returns the commands that apply objects of the newer state. They come from the
+// document of a control plane, in the order in which its hook would apply them.
+func (s *sequencer) applications(objects []change.Object) (how []string) {
+	first := slices.IndexFunc(s.diff.new.Machines, func(m *change.Machine) bool {
+		return m.Role == controlPlane
+	})
+	if len(objects) == 0 || first < 0 {
+		return nil
+	}
+	const folder = "objects"
+	how = []string{"kiln unpack " + s.folder() + "/" + s.diff.new.Machines[first].Name +
+		" --out " + folder + " --show-secrets"}
+	slices.SortFunc(objects, change.Object.Before)
+	for _, o := range objects {
+		how[len(how)-1] += " &&" // the last one is the marker: it says that the others are there
+		how = append(how, Application(o, folder))
+	}
+	how[0] += s.ofDocuments()
+	return append(how, "rm -r "+folder)
+}
+
+// rollouts returns the commands that wait for the pods of objects. Those of an object that no
+// earlier state has do nothing yet that a later step could take away.
+func (s *sequencer) rollouts(objects []change.Object) (wait []string) {
+	for _, c := range s.earlier() {
+		was := c.Objects()
+		for _, o := range objects {
+			if _, there := was[o.Identity()]; !there {
+				continue
+			}
+			if command := Rollout(o); command != "" {
+				wait = append(wait, command+"  # go on if a machine is down or comes later")
+			}
+		}
+	}
+	slices.Sort(wait)
+	return slices.Compact(wait)
+}
+
+// earlier returns the states before the newer one, as far as they are known.
+func (s *sequencer) earlier() (states []*change.Cluster) {
+	if s.diff.seen != nil {
+		states = slices.Clone(s.diff.seen.Earlier)
+	}
+	return append(states, s.diff.before)
+}
+
+// folder returns the folder of the newer state's documents. If another hop follows, nodes has those
+// of another state, and a person has to name the folder.
+func (s *sequencer) folder() string {
+	if s.options.follows {
+		return "NODES"
+	}
+	return "nodes"
+}
+
+// ofDocuments says whose documents are in the folder, if several states were named.
+func (s *sequencer) ofDocuments() string {
+	if s.options.Now == "" {
+		return ""
+	}
+	return "  # " + s.folder() + ": the documents of " + s.options.Now
+}
+
+// ifNotDone begins a step of which nothing says whether it was done.
+const ifNotDone = "if it is not done yet (it may be done again):"
+
+// deleteObjects adds the step that deletes API objects which are no longer rendered. It comes last,
+// when what takes their place may run.
+func (s *sequencer) deleteObjects() {
+	how := deletions(s.earlier(), s.diff.new)
+	if len(how) == 0 {
+		return
+	}
+	look := "first see that what takes their place works"
+	if s.diff.seen != nil {
+		look += ", and that nobody else has given an object one of these names since"
+	}
+	s.list = append(s.list, Step{Do: Delete, How: append([]string{look}, how...)})
+}
+
+// tokensLeft returns the commands that apply the Secrets of new bootstrap tokens of pools, for
+// which nobody unpacks the document of a control plane, and the Secrets of other new tokens. The
+// marker says nothing of them. The API server has a previous token, or its Secret was deleted on
+// purpose.
+func (s *sequencer) tokensLeft() (pools []string, others []change.Object) {
+	if state, known := s.marker(); s.comesAfter() && (!known || state == s.diff.new) {
+		return nil, nil
+	}
+	now, left, end := s.diff.new.Objects(), map[string]change.Object{}, tokenEnds(s.diff.new)
+	for _, c := range s.earlier() {
+		was, ended := c.Objects(), tokenEnds(c)
+		for id, o := range now {
+			before, there := was[id]
+			same := there && o.Equal(before) && end[o.Name()] == ended[o.Name()]
+			if o.IsToken() && !isPrevious(o) && !same {
+				left[o.Name()] = o
+			}
+		}
+	}
+	for _, f := range s.all {
+		m := f.Machine()
+		name := poolToken + m.Name + ".yaml"
+		if _, isLeft := left[name]; !m.Pool || !isLeft {
+			continue
+		}
+		delete(left, name)
+		file := m.Name + "-token.yaml"
+		pools = append(pools, "kiln token manifest "+m.Name+" --out "+file+
+			"  # the bootstrap token of pool "+m.Name,
+			"kubectl apply --server-side --force-conflicts -f "+file, "rm "+file)
+	}
+	return pools, slices.Collect(maps.Values(left))
+}
+
+// tokenEnds returns the ends of bootstrap tokens, which are in their Secrets, by the names of the
+// Secrets' files.
+func tokenEnds(c *change.Cluster) map[string]string {
+	ends := map[string]string{}
+	for _, m := range c.Machines {
+		file := nodeToken
+		if m.Pool {
+			file = poolToken
+		}
+		if m.Token() {
+			ends[file+m.Name+".yaml"] = m.Properties.Value("until")
+		}
+	}
+	return ends
+}
+
+// holds reports whether the Nodes of a machine or pool have what a change would give them.
+func (s *sequencer) holds(f *decision, c Change) bool {
+	return s.diff.seen != nil && c.Holds != nil && s.diff.seen.All(f.Machine(), c.Holds)
+}
+
+// comesAfter reports whether a worker that changes is there. It comes after the API objects of the
+// newer state, so they were applied. With a balancer of the workers' own they come last.
+func (s *sequencer) comesAfter() bool {
+	if s.diff.seen == nil || s.addsBalancer() {
+		return false
+	}
+	return slices.ContainsFunc(s.all, func(f *decision) bool {
+		m := f.Machine()
+		seen := s.diff.seen.Of(m)
+		return m.Role == worker && (f.verdict == Replace || f.verdict == Add) && seen != nil &&
+			(seen.Standing == running.Wanted || seen.Standing == running.Coming) &&
+			(!m.Pool || s.diff.seen.All(m, func(*running.Node) bool { return true }))
+	})
+}

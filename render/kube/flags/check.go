@@ -1,0 +1,186 @@
+package flags
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"kiln/render/text/wording"
+)
+
+// Arg is one flag on a command line.
+type Arg struct {
+	Name  string // without dashes
+	Value string
+}
+
+// Finding is a flag or feature gate with which a program exits, or of which it warns.
+type Finding struct {
+	// Arg is the index of the flag on the command line, -1 if the finding is about Gate.
+	Arg int
+	// Gate is the feature gate of a configuration file that the finding is about.
+	Gate string
+	// InValue reports whether the value of the flag is wrong, and not its name.
+	InValue bool
+	// Word is what was found, and Message says what is wrong with it and what to do: together they
+	// are a sentence. A Word may be a secret that somebody put in the wrong place.
+	Word, Message string
+	// Warning reports whether the program starts all the same.
+	Warning bool
+}
+
+// Check checks flags, each alone, and the feature gates of the program's configuration file, which
+// the flag feature-gates overrides. It skips flags without a name.
+func (p Program) Check(args []Arg, gates map[string]bool) []Finding {
+	c := &checker{Program: p}
+	return c.check(args, gates)
+}
+
+// check does what Check does.
+func (c *checker) check(args []Arg, gates map[string]bool) []Finding {
+	for i, a := range args {
+		if a.Name == "" {
+			continue
+		}
+		name := c.normal(a.Name)
+		c.emulates = c.emulates || name == emulation || name == compatibility
+		if f, ok := c.flag(i, a, name); ok {
+			c.value(i, a, f)
+		}
+	}
+	c.fileGates(gates)
+	c.checkGates()
+	slices.SortStableFunc(c.found, func(a, b Finding) int { return a.Arg - b.Arg })
+	return c.found
+}
+
+// normal returns the name of a flag as the table has it: the programs of Kubernetes read an
+// underscore as a dash.
+func (p Program) normal(name string) string {
+	if p.name == Etcd {
+		return name
+	}
+	return strings.ReplaceAll(name, "_", "-")
+}
+
+// Flags after which feature gates are those of an older minor.
+const (
+	emulation     = "emulated-version"
+	compatibility = "min-compatibility-version"
+)
+
+// checker checks one command line.
+type checker struct {
+	Program
+	found    []Finding
+	set      []gateSetting // in the order in which they apply
+	emulates bool          // whether the program behaves as an older minor does
+	unset    bool          // whether a gate cannot be set, so that no others are asked for
+}
+
+// report adds a finding about a flag.
+func (c *checker) report(arg int, inValue, warning bool, word, format string, args ...any) {
+	c.found = append(c.found, Finding{
+		Arg: arg, InValue: inValue, Word: word, Message: fmt.Sprintf(format, args...),
+		Warning: warning,
+	})
+}
+
+// flag checks the name of a flag. It returns the flag and whether there is one.
+func (c *checker) flag(i int, a Arg, name string) (f Flag, ok bool) {
+	f, ok = c.flags.at(name, c.minor)
+	if !ok {
+		c.report(i, false, false, a.Name, "%s", c.absentFlag(name))
+		return Flag{}, false
+	}
+	if why := c.instead(name); why != "" {
+		c.report(i, false, false, a.Name, "%s; remove it", why)
+		return Flag{}, false
+	}
+	switch {
+	case strings.HasPrefix(f.Deprecated, "This parameter should be set via the config file"):
+		c.report(i, false, true, a.Name, "is deprecated in %s; "+
+			"write the field of KubeletConfiguration instead (kubelet)", c)
+	case f.Deprecated != "":
+		c.report(i, false, true, a.Name, "is deprecated in %s: %s", c, f.Deprecated)
+	}
+	return f, true
+}
+
+// absentFlag says why the minor has no such flag, and what to do.
+func (c *checker) absentFlag(name string) string {
+	found := fmt.Sprintf("is not a flag of %s", c)
+	switch before, after := neighbours(c.flags[name], c.minor); {
+	case before != nil:
+		return fmt.Sprintf("%s: %s removed it%s; remove it",
+			found, version(before.last+1), reason(before.entry.Deprecated))
+	case after != nil:
+		return fmt.Sprintf("%s: it is there since %s; "+
+			"remove it, or raise the version of Kubernetes", found, version(after.first))
+	}
+	for _, program := range programs {
+		if _, ok := tables().flags[program].at(name, c.minor); ok {
+			return fmt.Sprintf("%s, but of %s; move it there, or remove it", found, program)
+		}
+	}
+	if hint := wording.Hint(name, c.flags.names(c.minor)); hint != "" {
+		return found + hint
+	}
+	return found + "; correct its name, or remove it"
+}
+
+// programs are the programs that a message may name as the one that has a flag.
+var programs = []string{APIServer, ControllerManager, Scheduler, Kubelet, Etcd}
+
+// reason returns a message of deprecation as a part of a sentence.
+func reason(deprecated string) string {
+	if deprecated == "" {
+		return ""
+	}
+	return " (" + strings.TrimSuffix(deprecated, ".") + ")"
+}
+
+// neighbours returns the last period before a minor, and the first one after it.
+func neighbours[E any](periods []period[E], minor int) (before, after *period[E]) {
+	for i := range periods {
+		switch p := &periods[i]; {
+		case p.last < minor:
+			before = p
+		case p.first > minor && after == nil:
+			after = p
+		}
+	}
+	return before, after
+}
+
+// instead says what a flag makes the program do instead of its work, "" if it does not.
+func (c *checker) instead(name string) string {
+	switch {
+	case name == "version":
+		return fmt.Sprintf("makes %s print its version and exit", c.name)
+	case name == "write-config-to":
+		return fmt.Sprintf("makes %s write its configuration and exit", c.name)
+	case name == "config-file" && c.name == Etcd:
+		return "makes etcd ignore all other flags"
+	}
+	return ""
+}
+
+// value checks the value of a flag: its type, then the words and limits that the flag has.
+func (c *checker) value(i int, a Arg, f Flag) {
+	if f.Name == "feature-gates" {
+		c.flagGates(i, a.Value, f.Type)
+		return
+	}
+	want := wants(f.Type, a.Value)
+	if f.Name == "runtime-config" {
+		want = wantsRuntimeConfig(a.Value)
+	}
+	if want == "" && c.words(i, a, f.Name) {
+		want = c.limits(f.Name, a.Value)
+	}
+	if want != "" {
+		c.report(i, true, false, a.Value, "does not fit --%s of %s (%s); write %s",
+			f.Name, c, f.Type, want)
+	}
+}

@@ -1,0 +1,282 @@
+package flags_test
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"kiln/render/facts/target"
+	"kiln/render/kube/flags"
+)
+
+// of returns a program that the tables have.
+func of(t *testing.T, name string, minor int) flags.Program {
+	t.Helper()
+	p, ok := flags.Of(name, minor)
+	require.True(t, ok, "%s %d", name, minor)
+	return p
+}
+
+// TestTables: every program has flags and gates in every minor that can be rendered, and none in
+// others. The tables are small.
+func TestTables(t *testing.T) {
+	t.Parallel()
+	programs := []string{
+		flags.APIServer, flags.ControllerManager, flags.Etcd, flags.Kubelet, flags.Proxy,
+		flags.Scheduler,
+	}
+	for _, name := range programs {
+		for minor := target.OldestMinor(); minor <= target.NewestMinor(); minor++ {
+			p := of(t, name, minor)
+			require.Greater(t, len(p.Flags()), 50, "%s %d", name, minor)
+			require.Greater(t, len(p.Gates()), 5, "%s %d", name, minor)
+			for _, g := range p.Gates() {
+				require.Contains(t, "alpha beta ga deprecated", g.Stage, g.Name)
+			}
+		}
+		for _, minor := range []int{target.OldestMinor() - 1, target.NewestMinor() + 1} {
+			_, ok := flags.Of(name, minor)
+			require.False(t, ok, "%s %d", name, minor)
+		}
+	}
+	_, ok := flags.Of("coredns", target.NewestMinor())
+	require.False(t, ok)
+	for _, table := range []string{"flags.tsv", "gates.tsv", "words.tsv"} {
+		info, err := os.Stat(table)
+		require.NoError(t, err)
+		require.Less(t, info.Size(), int64(150_000), table)
+	}
+}
+
+// TestCheckFlags: each mistake with a flag, and what is said of it.
+func TestCheckFlags(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		program     string
+		minor       int
+		name, value string
+		want        string // "" if there is nothing to say
+	}{
+		{flags.APIServer, 36, "audit-log-maxage", "30", ""},
+		{flags.APIServer, 36, "audit_log_maxage", "30", ""},
+		{flags.APIServer, 36, "audit-log-maxagee", "30", "error: audit-log-maxagee is not a flag " +
+			`of kube-apiserver 1.36; did you mean "audit-log-maxage"?`},
+		{flags.APIServer, 36, "nothing-like-it", "30", "error: nothing-like-it is not a flag " +
+			"of kube-apiserver 1.36; correct its name, or remove it"},
+		{flags.APIServer, 36, "max-pods", "30", "error: max-pods is not a flag " +
+			"of kube-apiserver 1.36, but of kubelet; move it there, or remove it"},
+		{flags.ControllerManager, 36, "concurrent-service-syncs", "1", ""},
+		{flags.ControllerManager, 37, "concurrent-service-syncs", "1", "error: " +
+			"concurrent-service-syncs is not a flag of kube-controller-manager 1.37: " +
+			"1.37 removed it; remove it"},
+		{flags.Kubelet, 36, "pod-infra-container-image", "pause", "error: " +
+			"pod-infra-container-image is not a flag of kubelet 1.36: 1.35 removed it " +
+			"(will be removed in 1.35. Image garbage collector will get sandbox image " +
+			"information from CRI); remove it"},
+		{flags.Scheduler, 35, "tls-curve-preferences", "23", "error: tls-curve-preferences " +
+			"is not a flag of kube-scheduler 1.35: it is there since 1.36; " +
+			"remove it, or raise the version of Kubernetes"},
+		{flags.Etcd, 37, "experimental-memory-mlock", "true", "error: experimental-memory-mlock " +
+			"is not a flag of etcd of Kubernetes 1.37: 1.37 removed it " +
+			"(--experimental-memory-mlock is deprecated in v3.6 and will be decommissioned in " +
+			"v3.7. Use '--memory-mlock' instead); remove it"},
+		{flags.Etcd, 36, "max_snapshots", "5", "error: max_snapshots is not a flag " +
+			`of etcd of Kubernetes 1.36; did you mean "max-snapshots"?`},
+		{flags.Etcd, 36, "max-snapshots", "5", "warning: max-snapshots is deprecated " +
+			"in etcd of Kubernetes 1.36: --max-snapshots is deprecated in 3.6 and will be " +
+			"decommissioned in 3.8."},
+		{flags.Etcd, 36, "config-file", "/etc/etcd.yaml", "error: config-file makes etcd " +
+			"ignore all other flags; remove it"},
+		{flags.Scheduler, 36, "version", "true", "error: version makes kube-scheduler print " +
+			"its version and exit; remove it"},
+		{flags.APIServer, 36, "max-requests-inflight", "many", "error: many does not fit " +
+			"--max-requests-inflight of kube-apiserver 1.36 (int); write a whole number"},
+		{flags.APIServer, 36, "max-requests-inflight", "0x10", ""},
+		{flags.APIServer, 36, "anonymous-auth", "no", "error: no does not fit " +
+			"--anonymous-auth of kube-apiserver 1.36 (bool); write true or false"},
+		{flags.APIServer, 36, "anonymous-auth", "F", ""},
+		{flags.APIServer, 36, "request-timeout", "30", "error: 30 does not fit " +
+			"--request-timeout of kube-apiserver 1.36 (duration); " +
+			"write a duration such as 30s or 1h30m"},
+		{flags.APIServer, 36, "goaway-chance", "a", "error: a does not fit " +
+			"--goaway-chance of kube-apiserver 1.36 (float64); write a number such as 0.5"},
+		{flags.APIServer, 36, "tls-curve-preferences", "23,x", "error: 23,x does not fit " +
+			"--tls-curve-preferences of kube-apiserver 1.36 (int32Slice); " +
+			"write whole numbers with commas between them"},
+		{flags.APIServer, 36, "runtime-config", "batch/v1=true,api/alpha=true", ""},
+		{flags.APIServer, 36, "runtime-config", "batch/v1,v1=,/v1/pods=true,api/legacy=1", ""},
+		{flags.APIServer, 36, "runtime-config", "batch/v1=yes", "error: batch/v1=yes does not " +
+			"fit --runtime-config of kube-apiserver 1.36 (mapStringString); " +
+			"write groups and versions of APIs such as batch/v1=true,api/alpha=false"},
+		{flags.Kubelet, 36, "system-reserved", "cpu", "warning and error: cpu does not fit " +
+			"--system-reserved of kubelet 1.36 (mapStringString); " +
+			"write pairs such as key=value, with commas between them"},
+		{flags.Kubelet, 36, "node-ip", "10.0.0.1", ""},
+		{flags.Kubelet, 36, "v", "loud", "error: loud does not fit --v of kubelet 1.36 (Level); " +
+			"write a level of messages, from 0 to 10"},
+		{flags.Etcd, 36, "max-concurrent-streams", "-1", "error: -1 does not fit " +
+			"--max-concurrent-streams of etcd of Kubernetes 1.36 (uint32); " +
+			"write a whole number from 0 to 4294967295"},
+	} {
+		found := of(t, row.program, row.minor).Check([]flags.Arg{{row.name, row.value}}, nil)
+		require.Equal(t, row.want, said(found), "%s --%s=%s", row.program, row.name, row.value)
+	}
+}
+
+// TestLimits: a number at a limit of its flag is accepted, and the next one is not.
+func TestLimits(t *testing.T) {
+	t.Parallel()
+	const (
+		unsigned = "0 or more"
+		span     = "0s or more"
+		fraction = "0 to 0.02"
+		port     = "0 to 65535"
+		election = "milliseconds from 1 to 50000, at least five times heartbeat-interval"
+		ports    = "the lowest and the highest port such as 30000-32767, at most 65535"
+	)
+	for _, row := range []struct {
+		program, name string
+		good, bad     []string
+		want          string
+	}{
+		{flags.APIServer, "audit-log-maxage", []string{"0"}, []string{"-1"}, unsigned},
+		{flags.APIServer, "audit-log-maxbackup", []string{"0"}, []string{"-1"}, unsigned},
+		{flags.APIServer, "audit-log-maxsize", []string{"0"}, []string{"-1"}, unsigned},
+		{
+			flags.APIServer, "max-mutating-requests-inflight",
+			[]string{"0"}, []string{"-1"}, unsigned,
+		},
+		{flags.APIServer, "max-requests-inflight", []string{"0"}, []string{"-1"}, unsigned},
+		{flags.APIServer, "min-request-timeout", []string{"0"}, []string{"-1"}, unsigned},
+		{flags.APIServer, "livez-grace-period", []string{"0s"}, []string{"-1ns"}, span},
+		{flags.APIServer, "request-timeout", []string{"0s", "1m"}, []string{"-1ns"}, span},
+		{flags.APIServer, "shutdown-delay-duration", []string{"0s"}, []string{"-1ns"}, span},
+		{
+			flags.APIServer, "shutdown-watch-termination-grace-period",
+			[]string{"0s"}, []string{"-1ns"}, span,
+		},
+		{flags.APIServer, "storage-initialization-timeout", []string{"0s"}, []string{"-1ns"}, span},
+		{flags.APIServer, "apiserver-count", []string{"1"}, []string{"0"}, "1 or more"},
+		{
+			flags.APIServer, "goaway-chance",
+			[]string{"0", "0.02"}, []string{"-0.01", "0.021", "NaN", "+Inf"}, fraction,
+		},
+		{
+			flags.APIServer, "kubernetes-service-node-port",
+			[]string{"0", "65535"}, []string{"-1", "65536"}, port,
+		},
+		{
+			flags.APIServer, "service-node-port-range",
+			[]string{"30000-32767", "30000+2767", "65535", ""},
+			[]string{"65536", "2-1", "30000-65536", "30000+65535", "a-b"}, ports,
+		},
+		{flags.Etcd, "election-timeout", []string{"50000"}, []string{"0", "50001"}, election},
+		{
+			flags.Etcd, "heartbeat-interval",
+			[]string{"1", "100"}, []string{"0", "10001"}, "milliseconds from 1 to 10000",
+		},
+		{
+			flags.Etcd, "compact-hash-check-time",
+			[]string{"1ns"}, []string{"0s", "-1s"}, "a duration above 0s",
+		},
+	} {
+		p := of(t, row.program, 36)
+		for _, value := range row.good {
+			found := p.Check([]flags.Arg{{row.name, value}}, nil)
+			require.NotContains(t, said(found), "error", "--%s=%s", row.name, value)
+		}
+		for _, value := range row.bad {
+			found := p.Check([]flags.Arg{{row.name, value}}, nil)
+			require.Contains(t, said(found), "; write "+row.want, "--%s=%s", row.name, value)
+		}
+	}
+}
+
+// said returns the last finding as a sentence, after the kinds of all.
+func said(found []flags.Finding) string {
+	if len(found) == 0 {
+		return ""
+	}
+	var kinds []string
+	for _, f := range found {
+		kind := "error"
+		if f.Warning {
+			kind = "warning"
+		}
+		kinds = append(kinds, kind)
+	}
+	last := found[len(found)-1]
+	return strings.Join(kinds, " and ") + ": " + last.Word + " " + last.Message
+}
+
+// TestCheckGates: each mistake with a feature gate, and what is said of it.
+func TestCheckGates(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		program     string
+		minor       int
+		value, want string
+	}{
+		{flags.APIServer, 36, "", ""},
+		{flags.APIServer, 36, "AllAlpha=false,AllBeta=true", ""},
+		{flags.APIServer, 36, "kube:ContextualLogging=false", ""},
+		{flags.APIServer, 36, "ContextualLogin=true", "error: ContextualLogin is not a feature " +
+			`gate of kube-apiserver 1.36; did you mean "ContextualLogging"?`},
+		{flags.APIServer, 36, "NoSuchGate=true", "error: NoSuchGate is not a feature gate of " +
+			"kube-apiserver 1.36; correct its name, or remove it"},
+		{flags.APIServer, 36, "ContextualLogging", "error: ContextualLogging is not a feature " +
+			"gate; write them like NodeSwap=true,UserNamespacesSupport=false"},
+		{flags.APIServer, 36, "ContextualLogging=on", "error: ContextualLogging=on is not a " +
+			"feature gate; write them like NodeSwap=true,UserNamespacesSupport=false"},
+		{flags.APIServer, 36, "AuthorizeNodeWithSelectors=false", "error: " +
+			"AuthorizeNodeWithSelectors is locked to true in kube-apiserver 1.36; remove it"},
+		{flags.APIServer, 36, "AuthorizeNodeWithSelectors=true", "warning: " +
+			"AuthorizeNodeWithSelectors stands for a feature that is stable in kube-apiserver " +
+			"1.36: a later minor removes the gate, so remove it here"},
+		{flags.APIServer, 37, "AuthorizeNodeWithSelectors=true", "error: " +
+			"AuthorizeNodeWithSelectors is not a feature gate of kube-apiserver 1.37: " +
+			"1.37 removed it, and its feature is always on; remove it"},
+		{flags.APIServer, 34, "NativeHistograms=true", "error: NativeHistograms is not a feature " +
+			"gate of kube-apiserver 1.34: it is there since 1.36; " +
+			"remove it, or raise the version of Kubernetes"},
+		{flags.APIServer, 36, "ClusterTrustBundleProjection=true", "error: " +
+			"ClusterTrustBundleProjection needs the feature gate ClusterTrustBundle, which is " +
+			"off in kube-apiserver 1.36; set ClusterTrustBundle=true too, or remove it"},
+		{flags.APIServer, 36, "ClusterTrustBundleProjection=true,ClusterTrustBundle=true", ""},
+		{flags.APIServer, 34, "ClusterTrustBundleProjection=true", ""},
+		{flags.Etcd, 36, "InitialCorruptCheck=true", ""},
+		{flags.Etcd, 36, "ContextualLogging=true", "error: ContextualLogging is not a feature " +
+			"gate of etcd of Kubernetes 1.36; correct its name, or remove it"},
+	} {
+		found := of(t, row.program, row.minor).
+			Check([]flags.Arg{{"feature-gates", row.value}}, nil)
+		require.Equal(t, row.want, said(found), "%s %d %s", row.program, row.minor, row.value)
+	}
+}
+
+// TestCheckTogether: the gates of several flags and of the configuration file are one set, and a
+// program that behaves as an older minor may have its gates.
+func TestCheckTogether(t *testing.T) {
+	t.Parallel()
+	kubelet := of(t, flags.Kubelet, 36)
+	found := kubelet.Check(nil, map[string]bool{"NoSuchGate": true, "ContextualLogging": true})
+	require.Len(t, found, 1)
+	require.Equal(t, "NoSuchGate", found[0].Gate)
+	require.Equal(t, -1, found[0].Arg)
+
+	trust := map[string]bool{"ClusterTrustBundleProjection": true}
+	require.Len(t, kubelet.Check(nil, trust), 1)
+	gates := []flags.Arg{{"feature-gates", "ClusterTrustBundle=true"}}
+	found = kubelet.Check(gates, trust)
+	require.Len(t, found, 1)
+	require.True(t, found[0].Warning, "the flag is deprecated in the kubelet")
+	gates[0].Value = "ClusterTrustBundleProjection=false"
+	require.Len(t, kubelet.Check(gates, trust), 1, "the flag overrides the file")
+
+	server := of(t, flags.APIServer, 36)
+	locked := flags.Arg{"feature-gates", "AuthorizeNodeWithSelectors=false"}
+	require.Len(t, server.Check([]flags.Arg{locked}, nil), 1)
+	require.Empty(t, server.Check([]flags.Arg{{"emulated-version", "1.35"}, locked}, nil))
+}

@@ -1,0 +1,281 @@
+// Package kinds knows the kinds of Kubernetes: the objects of its API and the configuration files
+// of its programs. It finds what a program of Kubernetes would refuse in one of them: a field that
+// the kind does not have, a value of another type, and what the program's own validation refuses.
+//
+// The fields of all kinds are a table, fields.txt, made from the types of Kubernetes itself; the
+// types would make the program larger by 5 MB. The rules of values are tables too: rules_*.go,
+// workload_rules.go and object_rules.go. In every minor, test/judges holds the fields, and the
+// rules of kubelet, kube-proxy and Corefile, to the code of Kubernetes.
+package kinds
+
+import (
+	"cmp"
+	"net/netip"
+	"slices"
+	"strings"
+
+	strictjson "sigs.k8s.io/json"
+	"sigs.k8s.io/yaml"
+
+	"kiln/render/text/wording"
+	"kiln/render/text/yamltext"
+)
+
+// Finding is one thing that a program of Kubernetes would refuse.
+type Finding struct {
+	Path    string // of the value, as yamltext.Document.Path reads it; "" is the whole document
+	Inner   string // of the value in the document whose text is at Path; "" if there is none
+	Message string // what was found there, and what is wanted
+}
+
+// String returns the finding as a message shows it.
+func (f Finding) String() string {
+	var parts []string
+	for _, part := range []string{f.Path, f.Inner, f.Message} {
+		if part != "" {
+			parts = append(parts, part)
+		}
+	}
+	return strings.Join(parts, ": ")
+}
+
+// Checker checks documents for one minor of Kubernetes. Its methods may be called from several
+// goroutines.
+type Checker struct {
+	// AnyPlugin allows a Corefile plugins that CoreDNS' own image does not have.
+	AnyPlugin bool
+	// ServiceSubnets are those of the cluster; without one, no address of a Service is checked.
+	ServiceSubnets []netip.Prefix
+	// Nodes are the names of all nodes; empty if they are not known.
+	Nodes []string
+
+	minor   int
+	schemas map[groupKind]schemas // of custom resources
+}
+
+// New returns the checker for a minor of Kubernetes, such as 36; for one that the table does not
+// know it is the nearest. definitions are the CustomResourceDefinitions, in YAML, that custom
+// resources are checked by.
+func New(minor int, definitions ...[]byte) *Checker {
+	known := fields().minors
+	minor = min(max(minor, known[0]), known[len(known)-1])
+	c := &Checker{minor: minor, schemas: map[groupKind]schemas{}}
+	for _, text := range definitions {
+		c.define(text)
+	}
+	return c
+}
+
+// kind is the apiVersion and the kind of a document.
+type kind struct{ version, name string }
+
+// Check returns what is wrong with a document. Of a kind that is not known it checks the metadata.
+// No message quotes a value of a Secret.
+func (c *Checker) Check(text []byte) []Finding {
+	return c.check(text, nil)
+}
+
+// Fields returns what is wrong with the names and types of fields of a kind. It checks no values.
+func (c *Checker) Fields(version, name string, values map[string]any) []Finding {
+	w := &walk{table: fields(), minor: c.minor, types: true}
+	w.structure(values, w.table.typeOf(kind{version, name}, c.minor), &yamltext.Location{})
+	return w.findings(nil)
+}
+
+// Unknown returns the error about the first of some keys, each below the one before it, that is no
+// field of the kind. It returns nil if all are fields, and looks at no key below a list or a free
+// map.
+func (c *Checker) Unknown(apiVersion, name string, keys []string) *wording.Unknown {
+	w := &walk{table: fields(), minor: c.minor}
+	typ := w.table.typeOf(kind{apiVersion, name}, c.minor)
+	for _, key := range keys {
+		if !hasFields(typ) {
+			return nil
+		}
+		next := w.table.field(typ, key, c.minor)
+		if next == "" {
+			return &wording.Unknown{
+				Message: w.unknownField(typ, key),
+				Nearest: wording.Nearest(key, w.table.names(typ, c.minor)),
+			}
+		}
+		typ = next
+	}
+	return nil
+}
+
+// StaticPod does what Check does, and adds the rules of the kubelet for static pods.
+func (c *Checker) StaticPod(text []byte) []Finding {
+	return c.check(text, StaticPod)
+}
+
+func (c *Checker) check(text []byte, more []Document) []Finding {
+	data, err := yaml.YAMLToJSONStrict(text)
+	if err != nil {
+		return []Finding{{Message: "is not valid YAML: " + firstLine(err)}}
+	}
+	var value any
+	if err := strictjson.UnmarshalCaseSensitivePreserveInts(data, &value); err != nil {
+		return []Finding{{Message: "is not valid YAML: " + firstLine(err)}}
+	}
+	o, ok := value.(map[string]any)
+	if !ok {
+		return []Finding{{Message: "want a map, got " + nameOf(value)}}
+	}
+	version, _ := o["apiVersion"].(string)
+	name, _ := o["kind"].(string)
+	is := kind{version, name}
+	w := &walk{table: fields(), minor: c.minor}
+	root := &yamltext.Location{}
+	if c.checkCustom(w, is, o, root) {
+		return w.findings(text)
+	}
+	t := w.table.typeOf(is, c.minor)
+	if t == "" {
+		w.unknownKind(is, root)
+		w.value(o["metadata"], "meta/v1.ObjectMeta", root.Key("metadata"))
+		return w.findings(text)
+	}
+	w.plain = map[string]string{"Secret": "stringData", "ConfigMap": "data"}[name]
+	w.value(o, t, root)
+	switch name {
+	case "AdmissionConfiguration":
+		c.admission(w, o, root)
+	case Definition:
+		w.definedPatterns(o, root)
+	case "ConfigMap":
+		c.configMap(w, o, root)
+	case "Service":
+		c.clusterIP(w, o, root)
+	case "Pod":
+		c.nodeName(w, o, root)
+	}
+	if len(w.found) > 0 && holdsEndless(o) {
+		return w.findings(text) // the rules of documents would read the quantity once more
+	}
+	faults := NewFault(c.minor, func(at *yamltext.Location, message string) {
+		w.add(at, "%s", message)
+	})
+	for _, rule := range append(slices.Clip(documents[name]), more...) {
+		rule(faults, data)
+	}
+	return w.findings(text)
+}
+
+// firstLine returns the first line of an error about YAML that says something about the text,
+// without the values that it quotes.
+func firstLine(err error) string {
+	text := strings.TrimPrefix(yamltext.Message(err), "error converting YAML to JSON: ")
+	text = strings.TrimPrefix(text, "yaml: unmarshal errors:\n")
+	text, _, _ = strings.Cut(strings.TrimSpace(text), "\n")
+	return strings.TrimPrefix(text, "yaml: ")
+}
+
+// Configures reports whether an apiVersion and a kind are those of a configuration file that a
+// program of Kubernetes reads.
+func Configures(apiVersion, name string) bool {
+	return slices.ContainsFunc(fields().kinds[kind{apiVersion, name}], func(row) bool {
+		return isConfiguration(apiVersion)
+	})
+}
+
+// isConfiguration reports whether kinds of that apiVersion are files of programs and not objects.
+func isConfiguration(apiVersion string) bool {
+	group, _, _ := strings.Cut(apiVersion, "/")
+	return strings.HasSuffix(group, ".config.k8s.io") || group == "audit.k8s.io" ||
+		group == "eventratelimit.admission.k8s.io"
+}
+
+// unknownKind reports a kind that its group, one of Kubernetes itself, does not have. Kinds of
+// other groups are custom resources.
+func (w *walk) unknownKind(is kind, at *yamltext.Location) {
+	if is.version == "" || is.name == "" {
+		w.add(at, "apiVersion or kind is missing; write both")
+		return
+	}
+	group := groupOf(is.version)
+	var versions, names []string
+	elsewhere, moved := false, ""
+	for known, rows := range w.table.kinds {
+		if !slices.ContainsFunc(rows, func(r row) bool { return r.holds(w.minor) }) {
+			elsewhere = elsewhere || known == is
+			continue
+		}
+		if groupOf(known.version) != group {
+			if known.name == is.name && !isConfiguration(known.version) &&
+				!isUnstable(known.version) && (moved == "" || known.version < moved) {
+				moved = known.version
+			}
+			continue
+		}
+		if known.name == is.name {
+			versions = append(versions, known.version)
+		}
+		if known.version == is.version {
+			names = append(names, known.name)
+		}
+		elsewhere = true
+	}
+	if !elsewhere && strings.Contains(group, ".") {
+		return // a custom resource
+	}
+	slices.Sort(versions)
+	slices.Sort(names)
+	if stable := slices.DeleteFunc(slices.Clone(versions), isUnstable); len(stable) > 0 {
+		versions = stable
+	}
+	if is.name == "PodSecurityPolicy" {
+		w.add(at.Key("kind"), "Kubernetes has no PodSecurityPolicy since 1.25; remove it, and "+
+			"label namespaces with pod-security.kubernetes.io/enforce")
+		return
+	}
+	if len(versions) > 0 {
+		w.add(at.Key("apiVersion"), "Kubernetes 1.%d has no %s in %s; write %s", w.minor, is.name,
+			is.version, strings.Join(versions, " or "))
+		return
+	}
+	if moved != "" {
+		w.add(at.Key("apiVersion"), "Kubernetes 1.%d has no %s in %s; write %s", w.minor, is.name,
+			is.version, moved)
+		return
+	}
+	w.add(at.Key("kind"), "Kubernetes 1.%d has no kind %s in %s%s", w.minor, is.name, is.version,
+		wording.Hint(is.name, names))
+}
+
+// isUnstable reports whether an apiVersion is an alpha or beta one, which few API servers serve.
+func isUnstable(apiVersion string) bool {
+	return strings.Contains(apiVersion, "alpha") || strings.Contains(apiVersion, "beta")
+}
+
+// groupOf returns the group of an apiVersion, "" for the core group.
+func groupOf(apiVersion string) string {
+	group, _, found := strings.Cut(apiVersion, "/")
+	if !found {
+		return ""
+	}
+	return group
+}
+
+// findings returns what the walk found, with the paths that the text has: an element of a list is
+// named if it has a name.
+func (w *walk) findings(text []byte) []Finding {
+	if len(w.found) == 0 {
+		return nil
+	}
+	var out []Finding
+	docs := yamltext.Documents(text)
+	for _, m := range w.found {
+		f := Finding{Path: m.at.String(), Inner: m.inner, Message: m.message}
+		if len(docs) > 0 {
+			f.Path = docs[0].PathAt(m.at).String()
+		}
+		if !slices.Contains(out, f) {
+			out = append(out, f)
+		}
+	}
+	slices.SortStableFunc(out, func(a, b Finding) int {
+		return cmp.Or(cmp.Compare(a.Path, b.Path), cmp.Compare(a.Inner, b.Inner))
+	})
+	return out
+}

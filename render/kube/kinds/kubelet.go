@@ -1,0 +1,211 @@
+package kinds
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+	kubelet "k8s.io/kubelet/config/v1beta1"
+
+	"kiln/render/text/wording"
+)
+
+// defaultMinimumAge is the default of imageMinimumGCAge.
+const defaultMinimumAge = 2 * time.Minute
+
+// kubeletDocuments are the rules of a kubelet's configuration that concern several fields. Each
+// knows the defaults of the fields that it compares.
+var kubeletDocuments = map[string][]Document{"KubeletConfiguration": {
+	ofKubelet(imageGC),
+	ofKubelet(imageAges),
+	ofKubelet(parallelPulls),
+	ofKubelet(shutdown),
+	ofKubelet(allocatable),
+	ofKubelet(reservedCPUs),
+	ofKubelet(reservedMemory),
+	ofKubelet(staticCPUs),
+	ofKubelet(staticMemory),
+	ofKubelet(softEvictions),
+	ofKubelet(systemCgroups),
+	ofKubelet(logQuery),
+}}
+
+// ofKubelet is the rule of a document by one of its decoded form.
+func ofKubelet(check func(f *Fault, c *kubelet.KubeletConfiguration)) Document {
+	return func(f *Fault, data []byte) {
+		if c, ok := Decode[kubelet.KubeletConfiguration](data); ok {
+			check(f, c)
+		}
+	}
+}
+
+// or returns the value of a field, or its default.
+func or[T any](v *T, byDefault T) T {
+	if v == nil {
+		return byDefault
+	}
+	return *v
+}
+
+func imageGC(f *Fault, c *kubelet.KubeletConfiguration) {
+	low, high := or(c.ImageGCLowThresholdPercent, 80), or(c.ImageGCHighThresholdPercent, 85)
+	if low < high {
+		return
+	}
+	at := "imageGCLowThresholdPercent"
+	if c.ImageGCLowThresholdPercent == nil {
+		at = "imageGCHighThresholdPercent"
+	}
+	f.Key(at).Report("the low threshold, %d, is not below the high one, %d", low, high)
+}
+
+func imageAges(f *Fault, c *kubelet.KubeletConfiguration) {
+	least, most := c.ImageMinimumGCAge.Duration, c.ImageMaximumGCAge.Duration
+	if least < 0 && f.Minor >= 36 {
+		f.Key("imageMinimumGCAge").Report("%s is negative", least)
+	}
+	if least == 0 {
+		least = defaultMinimumAge
+	}
+	if most > 0 && most <= least {
+		f.Key("imageMaximumGCAge").Report("%s is not longer than imageMinimumGCAge, %s", most,
+			least)
+	}
+}
+
+func parallelPulls(f *Fault, c *kubelet.KubeletConfiguration) {
+	if or(c.SerializeImagePulls, false) && or(c.MaxParallelImagePulls, 1) > 1 {
+		f.Key("maxParallelImagePulls").Report("%d has no sense with serializeImagePulls; set that "+
+			"to false", *c.MaxParallelImagePulls)
+	}
+}
+
+func shutdown(f *Fault, c *kubelet.KubeletConfiguration) {
+	all, critical := c.ShutdownGracePeriod.Duration, c.ShutdownGracePeriodCriticalPods.Duration
+	if critical > all {
+		f.Key("shutdownGracePeriodCriticalPods").Report("%s is longer than shutdownGracePeriod, %s",
+			critical, all)
+	}
+	if len(c.ShutdownGracePeriodByPodPriority) > 0 && (all > 0 || critical > 0) {
+		f.Key("shutdownGracePeriodByPodPriority").Report("excludes shutdownGracePeriod and " +
+			"shutdownGracePeriodCriticalPods; keep one")
+	}
+}
+
+// allocatable checks which limits the kubelet enforces, and that it knows the cgroups for it.
+func allocatable(f *Fault, c *kubelet.KubeletConfiguration) {
+	cgroups := map[string]string{
+		"pods": "-", "none": "-",
+		"system-reserved": c.SystemReservedCgroup, "kube-reserved": c.KubeReservedCgroup,
+		"system-reserved-compressible": c.SystemReservedCgroup,
+		"kube-reserved-compressible":   c.KubeReservedCgroup,
+	}
+	for i, name := range c.EnforceNodeAllocatable {
+		at := f.Key("enforceNodeAllocatable").Index(i)
+		kind, _ := strings.CutSuffix(name, "-compressible")
+		cgroup, known := cgroups[name]
+		switch {
+		case !known:
+			var names []string
+			for n := range cgroups {
+				names = append(names, n)
+			}
+			slices.Sort(names)
+			at.Report("%s is not one of %s%s", Show(name), strings.Join(names, ", "),
+				wording.Hint(name, names))
+		case slices.Index(c.EnforceNodeAllocatable, name) < i:
+			at.Report("%s stands there twice", Show(name))
+		case name == "none" && len(c.EnforceNodeAllocatable) > 1:
+			at.Report("none stands alone")
+		case cgroup == "":
+			at.Report("%s needs %s", name, map[string]string{
+				"system-reserved": "systemReservedCgroup", "kube-reserved": "kubeReservedCgroup",
+			}[kind])
+		case name != "none" && !or(c.CgroupsPerQOS, true):
+			at.Report("%s needs cgroupsPerQOS", name)
+		case kind != name && slices.Contains(c.EnforceNodeAllocatable, kind):
+			at.Report("%s excludes %s", name, kind)
+		}
+	}
+	if c.EnforceNodeAllocatable == nil && !or(c.CgroupsPerQOS, true) {
+		f.Key("cgroupsPerQOS").Report("false needs enforceNodeAllocatable without pods, " +
+			"which is its default")
+	}
+}
+
+func reservedCPUs(f *Fault, c *kubelet.KubeletConfiguration) {
+	if c.ReservedSystemCPUs != "" && (c.SystemReservedCgroup != "" || c.KubeReservedCgroup != "") {
+		f.Key("reservedSystemCPUs").Report("excludes systemReservedCgroup and kubeReservedCgroup")
+	}
+}
+
+// reservedMemory checks what each NUMA node keeps for the system.
+func reservedMemory(f *Fault, c *kubelet.KubeletConfiguration) {
+	type limit struct {
+		node     int32
+		resource string
+	}
+	seen := map[limit]bool{}
+	for i, m := range c.ReservedMemory {
+		for name, q := range m.Limits {
+			at := f.Key("reservedMemory").Index(i).Key("limits", string(name))
+			is := limit{m.NumaNode, string(name)}
+			switch {
+			case name != "memory" && !strings.HasPrefix(string(name), "hugepages-"):
+				at.Report("only memory and hugepages-SIZE can be reserved")
+			case q.IsZero():
+				at.Report("0 reserves nothing")
+			case seen[is]:
+				at.Report("NUMA node %d has this already", m.NumaNode)
+			}
+			seen[is] = true
+		}
+	}
+}
+
+// staticCPUs: the static policy gives whole CPUs to containers and needs some that it never gives.
+func staticCPUs(f *Fault, c *kubelet.KubeletConfiguration) {
+	if c.CPUManagerPolicy != "static" || c.ReservedSystemCPUs != "" {
+		return
+	}
+	var sum resource.Quantity
+	for _, reserved := range []map[string]string{c.SystemReserved, c.KubeReserved} {
+		if q, err := wording.ParseQuantity(reserved["cpu"]); err == nil {
+			sum.Add(q)
+		}
+	}
+	if sum.Sign() <= 0 {
+		f.Key("cpuManagerPolicy").Report("static needs a CPU for the system; set cpu in " +
+			"systemReserved or kubeReserved, or reservedSystemCPUs")
+	}
+}
+
+// staticMemory: the static policy has to know what each NUMA node keeps for the system. The kubelet
+// always keeps some: evictionHard.
+func staticMemory(f *Fault, c *kubelet.KubeletConfiguration) {
+	if c.MemoryManagerPolicy == "Static" && len(c.ReservedMemory) == 0 {
+		f.Key("memoryManagerPolicy").Report("Static needs reservedMemory")
+	}
+}
+
+func softEvictions(f *Fault, c *kubelet.KubeletConfiguration) {
+	for signal, value := range c.EvictionSoft {
+		_, ok := c.EvictionSoftGracePeriod[signal]
+		if !ok && value != "0%" && value != "100%" {
+			f.Key("evictionSoft", signal).Report("needs evictionSoftGracePeriod.%s", signal)
+		}
+	}
+}
+
+func systemCgroups(f *Fault, c *kubelet.KubeletConfiguration) {
+	if c.SystemCgroups != "" && c.CgroupRoot == "" {
+		f.Key("systemCgroups").Report("needs cgroupRoot")
+	}
+}
+
+func logQuery(f *Fault, c *kubelet.KubeletConfiguration) {
+	if or(c.EnableSystemLogQuery, false) && !or(c.EnableSystemLogHandler, true) {
+		f.Key("enableSystemLogQuery").Report("needs enableSystemLogHandler")
+	}
+}

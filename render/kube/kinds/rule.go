@@ -1,0 +1,118 @@
+// This file holds what rules of values are made of: rules of single fields, rules of whole
+// documents, and how both say what is wrong. Other files hold the rules.
+
+package kinds
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"sigs.k8s.io/json"
+
+	"kiln/render/text/credential"
+	"kiln/render/text/wording"
+)
+
+// Rule is what the value of one field must keep.
+type Rule struct {
+	// Check returns what is wrong with a value, "" if nothing is. The value has the field's type:
+	// a string, a bool, an int64, a []any or a map[string]any.
+	Check func(v any) string
+	// Zero reports whether the rule holds for the zero value too. Otherwise the zero value stands
+	// for the default.
+	Zero bool
+}
+
+// Document is what a whole document must keep, which data holds in JSON. It finds nothing if a
+// value of the document has the wrong type, which is a finding already.
+type Document func(f *Fault, data []byte)
+
+// Decode decodes a document as the API server does: a key in other capitals is no field. It reports
+// whether all values have their types.
+func Decode[T any](data []byte) (*T, bool) {
+	v := new(T)
+	return v, json.UnmarshalCaseSensitivePreserveInts(data, v) == nil
+}
+
+// Joined returns one table of several, which share no key.
+func Joined[V any](tables ...map[string]V) map[string]V {
+	out := map[string]V{}
+	for _, t := range tables {
+		maps.Copy(out, t)
+	}
+	return out
+}
+
+// OneOf is the rule of a string that must be one of these.
+func OneOf(words ...string) Rule {
+	return Rule{Check: func(v any) string {
+		s, _ := v.(string)
+		if slices.Contains(words, s) {
+			return ""
+		}
+		return fmt.Sprintf("%s is not one of %s%s", Show(s), strings.Join(words, ", "),
+			wording.Hint(s, words))
+	}}
+}
+
+// Within is the rule of a number between two others.
+func Within(least, most int64) Rule {
+	return Rule{Zero: true, Check: func(v any) string {
+		if n, ok := v.(int64); ok && (n < least || n > most) {
+			return fmt.Sprintf("%d is not within %d and %d", n, least, most)
+		}
+		return ""
+	}}
+}
+
+// AtLeast is the rule of a number that is not below another.
+func AtLeast(least int64) Rule {
+	return Rule{Zero: true, Check: func(v any) string {
+		if n, ok := v.(int64); ok && n < least {
+			return fmt.Sprintf("%d is below %d", n, least)
+		}
+		return ""
+	}}
+}
+
+// Set is Within or AtLeast for a field in which 0 stands for the default.
+func Set(r Rule) Rule {
+	r.Zero = false
+	return r
+}
+
+// NotNegative is the rule of a number that is not below 0.
+var NotNegative = AtLeast(0)
+
+// Port is the rule of a port; 0 stands for none.
+var Port = Set(Within(1, 65535))
+
+// TaintEffect is the rule of what a taint does, and of what a toleration allows.
+var TaintEffect = OneOf("NoSchedule", "PreferNoSchedule", "NoExecute")
+
+// Matching is the rule of a string by a function of Kubernetes, which returns what is wrong.
+func Matching(wrong func(string) []string) Rule {
+	return Rule{Check: func(v any) string {
+		s, _ := v.(string)
+		if why := wrong(s); len(why) > 0 {
+			return Show(s) + ": " + why[0]
+		}
+		return ""
+	}}
+}
+
+// Show returns a value as a message quotes it: cut if it is long, and left out if it is a
+// credential.
+func Show(s string) string {
+	const most = 60
+	if credential.Holds([]byte(s)) {
+		return "a credential"
+	}
+	if len(s) > most {
+		s = strings.ToValidUTF8(s[:most], "") + "…"
+	}
+	return strconv.Quote(s)
+}

@@ -1,0 +1,254 @@
+package kinds
+
+import (
+	"crypto/tls"
+	"fmt"
+	"math"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"kiln/render/text/wording"
+)
+
+// The rules of the kubelet are those that it starts by, read at 1.36.3 in k8s.io/kubernetes:
+// ValidateKubeletConfiguration of pkg/kubelet/apis/config/validation, ParseThresholdConfig of
+// pkg/kubelet/eviction, parseResourceList and InitializeTLS of cmd/kubelet/app, NewManager of
+// pkg/kubelet/cm/cpumanager. Rules that hold only with or without a feature gate are not here.
+// testdata/kinds/kubelet.yaml has values for each rule that one of them refuses and accepts.
+
+// kubeletRules are the rules of single fields of KubeletConfiguration.
+var kubeletRules = inType("config/v1beta1.KubeletConfiguration ", map[string]Rule{
+	"cgroupDriver": OneOf("cgroupfs", "systemd"),
+	"configMapAndSecretChangeDetectionStrategy": OneOf("Get", "Cache", "Watch"),
+	"containerLogMaxFiles":                      AtLeast(2),
+	"containerLogMaxSize":                       {Check: byteSize},
+	"containerLogMaxWorkers":                    AtLeast(1),
+	"containerLogMonitorInterval":               lasting(3*time.Second, math.MaxInt64),
+	"cpuCFSQuotaPeriod":                         lasting(time.Millisecond, time.Second),
+	"cpuManagerPolicy":                          OneOf("none", "static"),
+	"eventBurst":                                NotNegative,
+	"eventRecordQPS":                            NotNegative,
+	"evictionHard":                              {Check: thresholds},
+	"evictionMinimumReclaim":                    {Check: reclaims},
+	"evictionSoft":                              {Check: thresholds},
+	"evictionSoftGracePeriod":                   {Check: gracePeriods},
+	"hairpinMode": OneOf("hairpin-veth", "none",
+		"promiscuous-bridge"),
+	"healthzPort":                     Port,
+	"imageGCHighThresholdPercent":     Within(0, 100),
+	"imageGCLowThresholdPercent":      Within(0, 100),
+	"imageMaximumGCAge":               lasting(0, math.MaxInt64),
+	"iptablesDropBit":                 Within(0, 31),
+	"iptablesMasqueradeBit":           Within(0, 31),
+	"kubeAPIBurst":                    NotNegative,
+	"kubeAPIQPS":                      NotNegative,
+	"kubeReserved":                    {Check: reserved},
+	"maxOpenFiles":                    NotNegative,
+	"maxParallelImagePulls":           AtLeast(1),
+	"maxPods":                         NotNegative,
+	"memoryManagerPolicy":             OneOf("None", "Static"),
+	"nodeLeaseDurationSeconds":        NotNegative,
+	"nodeStatusMaxImages":             AtLeast(-1),
+	"oomScoreAdj":                     Within(-1000, 1000),
+	"podLogsDir":                      {Check: cleanPath},
+	"podsPerCore":                     NotNegative,
+	"port":                            Port,
+	"qosReserved":                     {Check: qosReserved},
+	"readOnlyPort":                    Port,
+	"registryBurst":                   NotNegative,
+	"registryPullQPS":                 NotNegative,
+	"reservedSystemCPUs":              {Check: cpuList},
+	"shutdownGracePeriod":             lasting(time.Second, math.MaxInt64),
+	"shutdownGracePeriodCriticalPods": lasting(time.Second, math.MaxInt64),
+	"systemReserved":                  {Check: reserved},
+	"tlsCipherSuites":                 {Check: cipherSuites},
+	"tlsMinVersion": OneOf("VersionTLS10", "VersionTLS11", "VersionTLS12",
+		"VersionTLS13"),
+	"topologyManagerPolicy": OneOf("none", "best-effort", "restricted",
+		"single-numa-node"),
+	"topologyManagerScope": OneOf("container", "pod"),
+	"imagePullCredentialsVerificationPolicy": OneOf("NeverVerify",
+		"NeverVerifyPreloadedImages", "NeverVerifyAllowlistedImages", "AlwaysVerify"),
+	"memoryReservationPolicy": OneOf("None", "TieredReservation"),
+	"memoryThrottlingFactor":  {Zero: true, Check: throttling},
+}, map[string]Rule{
+	"config/v1beta1.CrashLoopBackOffConfig maxContainerRestartPeriod": lasting(time.Second,
+		5*time.Minute),
+	"config/v1beta1.MemorySwapConfiguration swapBehavior": OneOf("NoSwap", "LimitedSwap"),
+	"config/v1beta1.UserNamespaces idsPerPod":             {Zero: true, Check: idsPerPod},
+	"config/v1beta1.KubeletAuthorization mode":            OneOf("AlwaysAllow", "Webhook"),
+	"core/v1.Taint key": Matching(
+		validation.IsQualifiedName),
+	"core/v1.Taint value": Matching(
+		validation.IsValidLabelValue),
+	"core/v1.Taint effect":                               TaintEffect,
+	"api/v1.LoggingConfiguration format":                 OneOf("text", "json"),
+	"api/v1.LoggingConfiguration verbosity":              Within(0, math.MaxInt32),
+	"api/v1.TracingConfiguration samplingRatePerMillion": Within(0, 1_000_000),
+	"apiserver/v1beta1.TracingConfiguration samplingRatePerMillion": Within(0,
+		1_000_000),
+})
+
+// inType returns rules of fields with the type that has them, and more rules beside them.
+func inType(prefix string, ofFields, more map[string]Rule) map[string]Rule {
+	out := map[string]Rule{}
+	for field, r := range ofFields {
+		out[prefix+field] = r
+	}
+	return Joined(out, more)
+}
+
+// lasting is the rule of a duration between two others. 0 stands for the default, or for never.
+func lasting(least, most time.Duration) Rule {
+	return Rule{Check: func(v any) string {
+		s, _ := v.(string)
+		d, _ := time.ParseDuration(s)
+		switch {
+		case d == 0 && least > 0 && most == math.MaxInt64, d >= least && d <= most:
+			return ""
+		case most == math.MaxInt64:
+			return fmt.Sprintf("%s is shorter than %s", d, least)
+		}
+		return fmt.Sprintf("%s is not between %s and %s", d, least, most)
+	}}
+}
+
+// each applies a rule to every value of a map of strings, and returns what is wrong with the first
+// one in the order of its keys.
+func each(v any, check func(key, value string) string) string {
+	m, _ := v.(map[string]any)
+	var keys []string
+	for k := range m {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	for _, k := range keys {
+		value, _ := m[k].(string)
+		if message := check(k, value); message != "" {
+			return k + ": " + message
+		}
+	}
+	return ""
+}
+
+// reservable are the resources that can be reserved for the system.
+var reservable = []string{"cpu", "memory", "ephemeral-storage", "pid"}
+
+func reserved(v any) string {
+	return each(v, func(key, value string) string {
+		if !slices.Contains(reservable, key) {
+			return "cannot be reserved; write " + strings.Join(reservable, ", ")
+		}
+		return amount(value)
+	})
+}
+
+// amount returns why a string is not a quantity of 0 or more.
+func amount(value string) string {
+	q, err := wording.ParseQuantity(value)
+	switch {
+	case err != nil:
+		return Show(value) + " is not a quantity such as 500m or 2Gi"
+	case q.Sign() < 0:
+		return Show(value) + " is negative"
+	}
+	return ""
+}
+
+// byteSize returns why a value is not a number of bytes.
+func byteSize(v any) string {
+	s, _ := v.(string)
+	q, err := wording.ParseQuantity(s)
+	if err != nil {
+		return Show(s) + " is not a size such as 10Mi"
+	}
+	if _, whole := q.AsInt64(); !whole {
+		return Show(s) + " is not a whole number of bytes"
+	}
+	return ""
+}
+
+func qosReserved(v any) string {
+	return each(v, func(key, value string) string {
+		var n int
+		var rest string
+		read, _ := fmt.Sscanf(value, "%d%s", &n, &rest)
+		switch {
+		case key != "memory":
+			return "only memory can be reserved"
+		case read != 2 || rest != "%" || n < 0 || n > 100:
+			return Show(value) + " is not a percentage between 0% and 100%"
+		}
+		return ""
+	})
+}
+
+// olderNames are the names of two suites that Kubernetes takes beside those of Go:
+// component-base/cli/flag/ciphersuites_flag.go.
+var olderNames = []string{
+	"TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305", "TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305",
+}
+
+func cipherSuites(v any) string {
+	known := slices.Clone(olderNames)
+	for _, s := range slices.Concat(tls.CipherSuites(), tls.InsecureCipherSuites()) {
+		known = append(known, s.Name)
+	}
+	all, _ := v.([]any)
+	for _, e := range all {
+		if message := OneOf(known...).Check(e); message != "" {
+			s, _ := e.(string)
+			return Show(s) + " is not a cipher suite of Go" + wording.Hint(s, known)
+		}
+	}
+	return ""
+}
+
+func throttling(v any) string {
+	n, isFloat := v.(float64)
+	if whole, ok := v.(int64); ok {
+		n, isFloat = float64(whole), true
+	}
+	if isFloat && (n <= 0 || n > 1) {
+		return fmt.Sprintf("%v is not above 0 and at most 1", n)
+	}
+	return ""
+}
+
+func idsPerPod(v any) string {
+	const unit = 65536
+	if n, ok := v.(int64); ok && (n < unit || n%unit != 0 || n > math.MaxUint32) {
+		return fmt.Sprintf("%d is not a multiple of %d below 2^32", n, unit)
+	}
+	return ""
+}
+
+func cleanPath(v any) string {
+	s, _ := v.(string)
+	ascii := !strings.ContainsFunc(s, func(r rune) bool { return r > 127 })
+	if !path.IsAbs(s) || path.Clean(s) != s || !ascii {
+		return Show(s) + " is not an absolute, clean path in ASCII"
+	}
+	return ""
+}
+
+// cpuList returns why a value is not a list of CPUs such as 0-3,8.
+func cpuList(v any) string {
+	s, _ := v.(string)
+	for part := range strings.SplitSeq(s, ",") {
+		var from, to int
+		first, last, isRange := strings.Cut(part, "-")
+		if !isRange {
+			last = first
+		}
+		_, err := fmt.Sscanf(first+" "+last, "%d %d", &from, &to)
+		if err != nil || fmt.Sprint(from) != first || fmt.Sprint(to) != last || from > to {
+			return Show(s) + " is not a list of CPUs such as 0-3,8"
+		}
+	}
+	return ""
+}

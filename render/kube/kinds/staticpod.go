@@ -1,0 +1,106 @@
+package kinds
+
+import (
+	"slices"
+
+	core "k8s.io/api/core/v1"
+)
+
+// noReferences reports what a static pod may not have, because the kubelet starts it without an API
+// server: HasAPIObjectReference in pkg/api/pod/util.go of Kubernetes 1.36.3, behind the feature
+// gate PreventStaticPodAPIReferences, on since 1.34.
+func noReferences(f *Fault, data []byte) {
+	pod, ok := Decode[core.Pod](data)
+	if !ok {
+		return
+	}
+	spec := f.Key("spec")
+	if pod.Spec.ServiceAccountName != "" {
+		spec.Key("serviceAccountName").Report("a static pod has no service account; remove it")
+	}
+	if len(pod.Spec.ResourceClaims) > 0 {
+		spec.Key("resourceClaims").Report("a static pod has no resource claims; remove them")
+	}
+	if slices.ContainsFunc(pod.Spec.ImagePullSecrets, named) {
+		spec.Key("imagePullSecrets").Report("a static pod has no Secrets; " +
+			"give containerd the credentials of the registry")
+	}
+	for i := range pod.Spec.Volumes {
+		for _, object := range references(&pod.Spec.Volumes[i].VolumeSource) {
+			spec.Key("volumes").Index(i).Report("a static pod cannot use %s; "+
+				"give it a file of the machine with hostPath", object)
+		}
+	}
+	all := slices.Concat(pod.Spec.InitContainers, pod.Spec.Containers)
+	for i := range all {
+		c := &all[i]
+		fromAPI := slices.ContainsFunc(c.Env, func(e core.EnvVar) bool {
+			return e.ValueFrom != nil &&
+				(e.ValueFrom.ConfigMapKeyRef != nil || e.ValueFrom.SecretKeyRef != nil)
+		})
+		if fromAPI || len(c.EnvFrom) > 0 {
+			spec.Report("container %s: a static pod takes no environment from ConfigMaps and "+
+				"Secrets", Show(c.Name))
+		}
+	}
+}
+
+// named reports whether a reference names an object.
+func named(ref core.LocalObjectReference) bool { return ref.Name != "" }
+
+// source is a part of a volume that takes its content from an object of the API.
+type source struct {
+	used   bool
+	object string
+}
+
+// references returns the objects of the API that a volume takes its content from.
+func references(v *core.VolumeSource) (objects []string) {
+	sources := []source{
+		{v.ConfigMap != nil, "a ConfigMap"},
+		{v.Secret != nil || v.AzureFile != nil || hasSecretRef(v), "a Secret"},
+		{v.CSI != nil, "a CSI driver"},
+		{v.Glusterfs != nil, "Endpoints"},
+		{v.PersistentVolumeClaim != nil || v.Ephemeral != nil, "a PersistentVolumeClaim"},
+	}
+	if v.Projected != nil {
+		for i := range v.Projected.Sources {
+			p := &v.Projected.Sources[i]
+			sources = append(sources,
+				source{p.ConfigMap != nil, "a ConfigMap"},
+				source{p.Secret != nil, "a Secret"},
+				source{p.ServiceAccountToken != nil, "a service account"},
+				source{p.ClusterTrustBundle != nil, "a ClusterTrustBundle"},
+				source{p.PodCertificate != nil, "a certificate of the pod"},
+			)
+		}
+	}
+	for _, s := range sources {
+		if s.used {
+			objects = append(objects, s.object)
+		}
+	}
+	return objects
+}
+
+// hasSecretRef reports whether a volume reads its credentials in a Secret.
+func hasSecretRef(v *core.VolumeSource) bool {
+	var ref *core.LocalObjectReference
+	switch {
+	case v.CephFS != nil:
+		ref = v.CephFS.SecretRef
+	case v.Cinder != nil:
+		ref = v.Cinder.SecretRef
+	case v.FlexVolume != nil:
+		ref = v.FlexVolume.SecretRef
+	case v.RBD != nil:
+		ref = v.RBD.SecretRef
+	case v.ScaleIO != nil:
+		ref = v.ScaleIO.SecretRef
+	case v.ISCSI != nil:
+		ref = v.ISCSI.SecretRef
+	case v.StorageOS != nil:
+		ref = v.StorageOS.SecretRef
+	}
+	return ref != nil && named(*ref)
+}

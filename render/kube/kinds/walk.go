@@ -1,0 +1,142 @@
+package kinds
+
+import (
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+
+	"kiln/render/text/wording"
+	"kiln/render/text/yamltext"
+)
+
+// walk goes through one document and collects what is wrong.
+type walk struct {
+	mistakes
+	table *table
+	minor int
+	types bool // whether names and types are checked, and no values
+
+	plain    string // the field of the kind for what is not in base64
+	patterns patterns
+}
+
+// value checks that a value has a type. As in Go's decoder, null fits every type.
+func (w *walk) value(v any, typ string, at *yamltext.Location) {
+	if v == nil || w.full() {
+		return
+	}
+	if element, ok := strings.CutPrefix(typ, "[]"); ok {
+		list, ok := v.([]any)
+		if !ok {
+			w.add(at, "want a list, got %s", nameOf(v))
+			return
+		}
+		for i, e := range list {
+			w.value(e, element, at.Index(i))
+		}
+		return
+	}
+	if element, ok := strings.CutPrefix(typ, "map:"); ok {
+		m, ok := v.(map[string]any)
+		if !ok {
+			w.add(at, "want a map, got %s", nameOf(v))
+			return
+		}
+		for _, key := range slices.Sorted(maps.Keys(m)) {
+			w.value(m[key], element, at.Key(key))
+		}
+		return
+	}
+	if !hasFields(typ) {
+		if message := scalar(v, typ); message != "" {
+			if typ == "bytes" && w.plain != "" {
+				message += "; write plain text under " + w.plain
+			}
+			w.add(at, "%s", message)
+		}
+		return
+	}
+	m, ok := v.(map[string]any)
+	if !ok {
+		w.add(at, "want a map, got %s", nameOf(v))
+		return
+	}
+	w.structure(m, typ, at)
+}
+
+// hasFields reports whether a type is a Go struct, maybe an empty one.
+func hasFields(typ string) bool { return strings.Contains(typ, ".") }
+
+// structure checks the fields of a map that has a type with fields, by the table of fields and the
+// table of rules.
+func (w *walk) structure(m map[string]any, typ string, at *yamltext.Location) {
+	wrong := map[string]bool{}
+	for _, key := range slices.Sorted(maps.Keys(m)) {
+		t := w.table.field(typ, key, w.minor)
+		if t == "" {
+			w.add(at.Key(key), "%s", w.unknownField(typ, key))
+			if w.full() {
+				return
+			}
+			continue
+		}
+		before := len(w.found)
+		w.value(m[key], t, at.Key(key))
+		if rule := rules[typ+" "+key]; rule.Check != nil && !w.types && len(w.found) == before {
+			w.apply(rule, m[key], at.Key(key))
+		}
+		wrong[key] = len(w.found) > before
+	}
+	for _, name := range required[typ] {
+		if !w.types && isEmpty(m[name]) && !wrong[name] {
+			w.add(at, "%s is missing", name)
+		}
+	}
+}
+
+// apply checks a value by a rule. The value has the type of its field.
+func (w *walk) apply(rule Rule, v any, at *yamltext.Location) {
+	if isEmpty(v) && !rule.Zero {
+		return // the program sets its default
+	}
+	if message := rule.Check(v); message != "" {
+		w.add(at, "%s", message)
+	}
+}
+
+// unknownField returns the message about a key that is no field of a type in this minor.
+func (w *walk) unknownField(typ, key string) string {
+	_, name, _ := strings.Cut(typ, ".")
+	if rows := w.table.types[typ][key]; len(rows) > 0 {
+		var minors []string
+		for _, r := range rows {
+			for _, m := range r.minors {
+				minors = append(minors, fmt.Sprintf("1.%d", m))
+			}
+		}
+		return fmt.Sprintf("%s has this field in Kubernetes %s, not in 1.%d", name,
+			strings.Join(minors, ", "), w.minor)
+	}
+	names := w.table.names(typ, w.minor)
+	hint := wording.Hint(key, names)
+	if hint == "" && len(names) <= maxListed {
+		hint = "; it has " + strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s has no such field%s", name, hint)
+}
+
+// maxListed is how many names a message lists.
+const maxListed = 12
+
+// isEmpty reports whether a value is the zero value of its type, which Go's encoder leaves out.
+func isEmpty(v any) bool {
+	switch v := v.(type) {
+	case []any:
+		return len(v) == 0
+	case map[string]any:
+		return len(v) == 0
+	}
+	return v == nil || reflect.ValueOf(v).IsZero()
+}

@@ -1,0 +1,99 @@
+// Package addons reads the add-ons of a configuration, files and kustomize folders, and finds what
+// the objects of all of them together cannot be.
+package addons
+
+import (
+	"fmt"
+
+	"kiln/manifests"
+	"kiln/patches"
+	"kiln/render/config"
+	"kiln/render/text/credential"
+	"kiln/render/text/wording"
+	"kiln/render/text/yamltext"
+)
+
+// Addon is an add-on that was read.
+type Addon struct {
+	Stream  []byte             // its documents
+	Objects []manifests.Object // in the order of the documents
+
+	field, path string
+	folder      bool
+	docs        []yamltext.Document // of Stream, after the first problem
+}
+
+// Read reads the add-on at a path, which a field of the configuration names. A file is taken
+// as it is, and a folder as kustomize builds it.
+func Read(c *config.Cluster, field, path string) (a *Addon, problems config.Problems) {
+	a, err := read(c, field, path)
+	if err != nil {
+		for _, err := range wording.SplitErrors(err) {
+			problems = append(problems, c.Problemf(field, "%s", err))
+		}
+	}
+	return a, problems
+}
+
+// read does what Read does. Each line of the error names the add-on.
+func read(c *config.Cluster, field, path string) (*Addon, error) {
+	a := &Addon{field: field, path: path, Stream: c.Text(path)}
+	if folder := c.Folder(path); folder != nil {
+		var err error
+		if a.Stream, err = patches.Build(path, folder, holdsCredential); err != nil {
+			return nil, err
+		}
+		a.folder = true
+	}
+	if err := yamltext.Addon.Check(a.Stream); err != nil {
+		return nil, fmt.Errorf("%s:%w", path, err)
+	}
+	var err error
+	a.Objects, err = manifests.Read(a.Stream)
+	if err != nil && !a.folder {
+		f, ok := yamltext.Template(a.Stream)
+		if !ok {
+			f, ok = yamltext.FindFault(a.Stream, nil)
+		}
+		if ok {
+			return nil, fmt.Errorf("%s:%d:%d: %s", path, f.Line, f.Column, f.Message)
+		}
+	}
+	if err != nil {
+		return nil, wording.PrefixErrors(path, err)
+	}
+	if a.folder && len(a.Objects) == 0 {
+		return nil, fmt.Errorf("%s: kustomize builds no object from it; "+
+			"name the files with objects under resources in its kustomization, "+
+			"or remove the add-on", path)
+	}
+	return a, nil
+}
+
+// problem returns a problem of the i-th object, at the line of the value at a path in it. The
+// objects of a folder have no lines.
+func (a *Addon) problem(
+	c *config.Cluster, i int, path, format string, args ...any,
+) config.Problem {
+	p := c.Problemf(a.field, format, args...)
+	if a.folder {
+		return p
+	}
+	if a.docs == nil { // once: each object may have problems
+		a.docs = yamltext.Documents(a.Stream)
+	}
+	docs := a.docs
+	if len(docs) != len(a.Objects) {
+		return p
+	}
+	p.File = a.path
+	p.Line, p.Column, _ = docs[i].Position(docs[i].Nearest(path))
+	return p
+}
+
+// holdsCredential reports whether a value of an add-on holds a credential, which no message may
+// quote.
+func holdsCredential(value string) bool { return credential.Holds([]byte(value)) }
+
+// Field returns the field of the configuration that names the i-th add-on.
+func Field(i int) string { return fmt.Sprintf("addons[%d].path", i) }

@@ -1,0 +1,77 @@
+package assembly
+
+import (
+	"path"
+
+	"kiln/render/config"
+	"kiln/render/facts/node"
+	"kiln/render/facts/target"
+	"kiln/render/machine/containerd"
+	"kiln/render/plan"
+	"kiln/templates"
+)
+
+// addContainerd adds the container runtime's configuration: the registries' mirrors, the proxy and
+// limits beside its main file.
+func (t *tree) addContainerd() {
+	from := []string{"images." + target.Pause, "imageRepository"}
+	if t.m.Settings.Profile.CNIFolder != "" {
+		from = append(from, t.m.Settings.Path("profile"))
+	}
+	t.addFile(plan.ContainerdConfig, 0o644, containerd.Config(containerd.Settings{
+		SandboxImage: t.Plan.Images[target.Pause],
+		CNIBinDir:    t.m.Settings.CNIBinDir(), CNIConfDir: plan.CNIConfDir,
+		RegistriesDir: plan.RegistriesDir,
+	}), "the container runtime's configuration", from...)
+	for _, r := range t.m.Settings.Registries {
+		t.addFile(path.Join(plan.RegistriesDir, r.Host, "hosts.toml"), 0o644,
+			containerd.Hosts(r.Mirrors), "mirrors of "+r.Host, t.m.Settings.Path("registries"))
+	}
+	if t.m.System.ContainerdEnv && !t.m.Downloads() {
+		const dropIn = "containerd.service.d/10-kiln.conf"
+		t.addFile(plan.UnitDir+"/"+dropIn, 0o644, templates.Unit(dropIn),
+			"points containerd at its configuration")
+	}
+	if variables := t.Plan.ProxyVariables(&t.m.Settings.Proxy); len(variables) > 0 {
+		dropIn := "[Service]\n"
+		for _, v := range variables {
+			dropIn += "Environment=" + v.Name + "=" + v.Value + "\n"
+		}
+		t.addFile(plan.UnitDir+"/containerd.service.d/20-proxy.conf", 0o644, dropIn,
+			"the proxy through which containerd pulls images", t.m.Settings.Path("proxy"))
+	}
+	if limits := t.m.Settings.Limits; limits != (config.Limits{}) {
+		dropIn := "[Service]\n"
+		for _, limit := range [][2]string{
+			{"LimitNOFILE", limits.NoFile}, {"LimitMEMLOCK", limits.MemLock},
+		} {
+			if limit[1] != "" {
+				dropIn += limit[0] + "=" + limit[1] + "\n"
+			}
+		}
+		t.addFile(plan.UnitDir+"/containerd.service.d/25-limits.conf", 0o644, dropIn,
+			"limits that containers inherit from containerd", t.m.Settings.Path("limits"))
+	}
+}
+
+// mergeContainerd merges the user's files for containerd into its configuration.
+func (t *tree) mergeContainerd() error {
+	own := t.n.File(plan.ContainerdConfig)
+	for i := range t.n.Files {
+		f := &t.n.Files[i]
+		if own == nil || f.Why != node.FromConfig || !containerd.Merged(f.Path) {
+			continue
+		}
+		c := t.Plan.Config
+		if f.Secret != "" {
+			return config.Problems{c.Problemf(f.From[0], "%s: is merged into %s, which reviewers "+
+				"see; leave secret out", f.Path, plan.ContainerdConfig)}
+		}
+		text, err := containerd.Merge(string(own.Content), string(f.Content))
+		if err != nil {
+			return config.Problems{c.Problemf(f.From[0], "%s: %s", f.Path, err)}
+		}
+		own.Content, own.From = []byte(text), append(own.From, f.From...)
+	}
+	return nil
+}

@@ -1,0 +1,161 @@
+package layout
+
+import (
+	"kiln/manifests"
+	"kiln/render/config"
+	"kiln/render/facts/target"
+	"kiln/render/plan"
+	"kiln/templates"
+)
+
+// Parts of a document.
+const (
+	hook       = "hook"
+	objects    = "API objects"
+	staticPods = "static pods"
+)
+
+// Reasons that several rows share.
+const (
+	firstBoot = "read by the first boot only"
+	servers   = "the time service takes other servers"
+)
+
+// Files is the table. A file that kiln puts on a machine has a row here, or stands below the folder
+// of one.
+var Files = []File{
+	// The hook and its data.
+	{Path: templates.BootPath, Form: Program, Open: true, Part: hook,
+		Change: Later, Why: firstBoot},
+	{Path: templates.StepsPath, Form: Program, Open: true, Part: hook,
+		Change: Later, Why: firstBoot},
+	{Path: templates.ReportPath, Form: Program, Open: true, Part: hook,
+		Change: Later, Why: firstBoot},
+	{Path: plan.KilnDir + "/machine", Form: Settings, Open: true, Part: hook,
+		Change: Later, Why: firstBoot},
+	{Path: plan.KilnDir + "/checks", Form: Checks, Open: true, Part: hook,
+		Change: Later, Why: firstBoot},
+	{Path: plan.KilnDir + "/node.yaml", Form: Object, Open: true, Part: hook,
+		Change: Later, Why: firstBoot},
+	{Path: templates.AnnouncePath, Form: Hidden, Part: hook, Change: Later, Why: firstBoot},
+	{Path: plan.AnnounceCA, Form: Lines, Part: hook, Change: Later, Why: firstBoot},
+	// Not open: it has the hashes of secrets.
+	{Path: plan.KilnDir + "/files", Form: Lines, Part: hook, Change: Later, Why: firstBoot},
+	{Path: plan.KilnDir + "/pre-boot/", Form: Lines, Part: hook, Change: Later, Why: firstBoot},
+	{Path: plan.KilnDir + "/post-boot/", Form: Lines, Part: hook, Change: Later, Why: firstBoot},
+	{Path: plan.UnitDir + "/kiln.service", Form: Unit, Change: Later, Why: firstBoot},
+
+	// API objects. Whether one is open depends on what it holds.
+	{Path: plan.ObjectsDir, Form: Object, Part: objects,
+		Change: Apply, Why: "API objects are applied when the cluster is formed"},
+	{Path: plan.ObjectsDir + "index", Form: Lines, Open: true, Part: objects,
+		Change: Apply, Why: "API objects are applied when the cluster is formed"},
+
+	// What pods may not reach, and what other firewalls may not end.
+	{Path: plan.UnitDir + "/" + plan.WallUnit, Form: Unit},
+	{Path: plan.UnitDir + "/kubelet.service.d/20-kiln-wall.conf", Form: Unit},
+	{Path: plan.UnitDir + "/nftables.service.d/90-kiln.conf", Form: Unit},
+	{Path: plan.LeasesLock, Form: Lines, Open: true,
+		Change: Later, Why: "the plugin host-local makes it, too"},
+
+	// Snapshots of etcd.
+	{Path: templates.BackupPath, Form: Program, Open: true, Part: hook},
+	{Path: plan.UnitDir + "/kiln-backup.service", Form: Unit},
+	{Path: plan.UnitDir + "/kiln-backup.timer", Form: Unit},
+
+	// Certificates and keys.
+	{Path: plan.PKIDir + "/", Form: Hidden},
+	{Path: plan.EtcdPKIDir + "/", Form: Hidden},
+	{Path: plan.KubeletPKI + "/", Form: Hidden},
+	{Path: plan.CACert, Form: Hidden, Authority: "ca"},
+	{Path: plan.CASigning, Form: Hidden, Authority: "ca"},
+	{Path: plan.EtcdCA, Form: Hidden, Authority: "etcd-ca"},
+	{Path: plan.EtcdOwnCA, Form: Hidden, Authority: "etcd-ca"},
+	{Path: plan.FrontProxyCA, Form: Hidden, Authority: "front-proxy-ca"},
+	{Path: plan.PKIDir + "/install.crt", Form: Hidden, Change: Later, Why: firstBoot},
+	{Path: plan.PKIDir + "/install.key", Form: Hidden, Change: Later, Why: firstBoot},
+
+	// Kubeconfigs.
+	{Path: plan.KubeletConf, Form: YAML, Open: true},
+	{Path: plan.ManagerConf, Form: YAML, Open: true},
+	{Path: plan.SchedulerConf, Form: YAML, Open: true},
+	{Path: plan.VIPConf, Form: YAML, Open: true},
+	{Path: plan.AdminConf, Form: YAML, Open: true, Change: Later, Why: firstBoot},
+	{Path: plan.BootstrapConf, Form: YAML,
+		Change: Later, Why: "only a machine that joins needs the token"},
+	{Path: plan.ProxyConf, Form: YAML, Open: true,
+		Change: Later, Why: "nothing reads it: kube-proxy has its service account"},
+
+	// The control plane.
+	{Path: plan.Admission, Form: YAML, Open: true},
+	{Path: plan.Authentication, Form: YAML, Open: true},
+	{Path: plan.AuditPolicy, Form: YAML, Open: true},
+	{Path: plan.Encryption, Form: Hidden},
+	{Path: manifests.ManifestPath(target.APIServer), Form: YAML, Open: true, Part: staticPods},
+	{Path: manifests.ManifestPath(target.ControllerManager),
+		Form: YAML, Open: true, Part: staticPods},
+	{Path: manifests.ManifestPath(target.Scheduler), Form: YAML, Open: true, Part: staticPods},
+	{Path: manifests.ManifestPath(target.Etcd), Form: YAML, Open: true, Part: staticPods},
+	{Path: manifests.ManifestPath(target.KubeVIP), Form: YAML, Open: true, Part: staticPods},
+	{Path: manifests.ManifestPath(target.HAProxy), Form: YAML, Open: true, Part: staticPods},
+	{Path: plan.BalancerConf, Form: Lines},
+
+	// The kubelet and the container runtime.
+	{Path: plan.KubeletConfig, Form: YAML, Open: true},
+	{Path: plan.UnitDir + "/kubelet.service", Form: Unit, Open: true},
+	{Path: plan.KubeletDropIn, Form: Unit, Open: true},
+	{Path: plan.UnitDir + "/kubelet.service.d/kubeadm.conf", Form: Unit},
+	{Path: plan.UnitDir + "/multi-user.target.d/", Form: Unit},
+	{Path: plan.ContainerdConfig, Form: Lines},
+	{Path: plan.RegistriesDir + "/", Form: Lines,
+		Change: Live, Why: "containerd reads it for each image"},
+	{Path: plan.UnitDir + "/containerd.service", Form: Unit},
+	{Path: plan.UnitDir + "/containerd.service.d/10-kiln.conf", Form: Unit},
+	{Path: plan.UnitDir + "/containerd.service.d/20-proxy.conf", Form: Unit},
+	{Path: plan.UnitDir + "/containerd.service.d/25-limits.conf", Form: Unit},
+
+	// What the machine fetches.
+	{Path: plan.ArtifactList, Form: Lines, Part: hook},
+	{Path: plan.ArtifactCA, Form: Lines, Part: hook},
+	{Path: plan.CrictlConfig, Form: YAML},
+	{Path: "/etc/apt/keyrings/kubernetes.asc", Form: Lines},
+	{Path: "/etc/apt/sources.list.d/kubernetes.sources", Form: Lines},
+	{Path: "/etc/pki/rpm-gpg/kubernetes.asc", Form: Lines},
+	{Path: "/etc/yum.repos.d/kubernetes.repo", Form: Lines},
+	{Path: plan.UnitDir + "/" + target.PackagesUnit, Form: Unit},
+
+	// The operating system.
+	{Path: "/etc/hostname", Form: Lines},
+	{Path: "/etc/modules-load.d/90-kiln.conf", Form: Lines},
+	{Path: "/etc/sysctl.d/90-kiln.conf", Form: Settings,
+		Change: Live, Why: "the kernel takes it",
+		Then: "systemd-sysctl /etc/sysctl.d/90-kiln.conf"},
+	{Path: "/etc/systemd/logind.conf.d/90-kiln.conf", Form: Unit},
+	{Path: "/etc/systemd/networkd.conf.d/90-kiln.conf", Form: Unit},
+	{Path: "/etc/systemd/network/05-kiln-pods.network", Form: Unit},
+	{Path: "/etc/NetworkManager/conf.d/90-kiln.conf", Form: Lines},
+	{Path: target.HostsFile, Form: Lines},
+	{Path: "/etc/systemd/timesyncd.conf.d/90-kiln.conf", Form: Unit,
+		Change: Live, Why: servers, Then: "systemctl try-restart systemd-timesync[d].service"},
+	{Path: "/etc/chrony.conf", Form: Lines,
+		Change: Live, Why: servers, Then: "systemctl try-restart chrony[d].service"},
+	{Path: "/etc/chrony/chrony.conf", Form: Lines,
+		Change: Live, Why: servers,
+		Then: "systemctl try-restart chron[y].service chrony[d].service"},
+	{Path: "/etc/ntp.conf", Form: Lines,
+		Change: Live, Why: servers, Then: "systemctl try-restart ntp[d].service"},
+	{Path: "/etc/pki/ca-trust/source/anchors/kiln-", Form: Lines},
+	{Path: "/etc/pki/trust/anchors/kiln-", Form: Lines},
+	{Path: "/etc/ssl/certs/kiln-", Form: Lines},
+	{Path: "/usr/local/share/ca-certificates/kiln-", Form: Lines},
+	{Path: plan.UnitDir + "/" + target.SystemUnit, Form: Unit},
+	{Path: "/etc/flatcar/update.conf", Form: Settings},
+	{Path: "/etc/zincati/config.d/90-kiln.toml", Form: Lines},
+	{Path: "/etc/rebootmgr/rebootmgr.conf.d/90-kiln.conf", Form: Unit},
+	{Path: "/etc/apt/apt.conf.d/90-kiln", Form: Lines},
+	{Path: plan.UnitDir + "/apt-daily-upgrade.timer.d/90-kiln.conf", Form: Unit},
+	{Path: plan.UnitDir + "/locksmithd.service.d/90-kiln.conf", Form: Unit},
+	{Path: plan.UnitDir + "/rebootmgr.service.d/90-kiln.conf", Form: Unit},
+	{Path: config.NetworkdPrefix, Form: Unit},
+	{Path: config.KeyfilePrefix, Form: Unit, Open: true},
+}

@@ -1,0 +1,140 @@
+package preflight
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"kiln/render/config"
+	"kiln/render/facts/target"
+	"kiln/render/machine/containerd"
+	"kiln/render/plan"
+)
+
+var programs = []Entry{
+	{
+		ID: "tool-…", Reads: "`PATH`", Severity: Stop,
+		Wants:   "cp, curl, ip, losetup, mount; gzip, tar with `binaries.source: download`",
+		Remedy:  "install …",
+		Kubeadm: []string{"FileExisting-…"}, Source: "kubeadm; the hook itself",
+		calls: func(f *Facts) []call {
+			tools := []string{"cp", "curl", "ip", "losetup", "mount"}
+			if f.Machine.Downloads() {
+				tools = append(tools, "gzip", "tar")
+			}
+			return each("command", tools)
+		},
+	}, {
+		ID: "runc", Reads: "`PATH`", Wants: "runc", Severity: Warn,
+		Remedy: "install runc", Source: "containerd's own archive is without it",
+		calls: always("command runc"),
+	}, {
+		ID: "selinux", Reads: "`/sys/fs/selinux/enforce`, the label of the kubelet's program",
+		Wants:    "one that systemd may start, on " + systems(enforcing),
+		Severity: Warn,
+		Remedy: "run restorecon, or move it to /usr/local/bin: " +
+			"systemd may not start what has this label",
+		Source: "selinux-policy: what init_t may execute",
+		calls: func(f *Facts) []call {
+			return when(enforcing(&f.Machine.System), "selinux "+f.Machine.Kubelet())
+		},
+	}, {
+		ID: "kubelet", Reads: "`kubelet --version`", Wants: "the minor version of `kubeletVersion`",
+		Severity: Stop,
+		Remedy: "write binaries: {source: download}, install this version, " +
+			"or set kubeletVersion or kubeletPath",
+		Kubeadm: []string{"KubeletVersion"}, Source: "kubeadm",
+		calls: func(f *Facts) []call {
+			program, minor := f.Machine.Kubelet(), f.Machine.KubeletMinor
+			return one(fmt.Sprintf("kubelet-version %s v1.%d v1.%d", program, minor, minor+1))
+		},
+	}, {
+		ID: "kiln-system", Reads: "`" + target.SystemUnit + "`",
+		Wants:    "it has run, with `timeZone` or `trustedCAsFrom`",
+		Severity: Wait,
+		Remedy:   "look at: journalctl -u " + target.SystemUnit,
+		Source:   "containerd trusts no registry whose CA the system does not have",
+		calls: func(f *Facts) []call {
+			s := &f.Machine.Settings
+			return when(s.TimeZone != "" || len(s.TrustedCAsFrom) > 0, "active "+target.SystemUnit)
+		},
+	}, {
+		ID: "resolv-conf", Reads: "the kubelet's `resolvConf`", Wants: "it is there",
+		Severity: Stop,
+		Remedy:   "set kubelet.resolvConf to this system's resolver configuration",
+		Source:   "the kubelet starts no pod without it",
+		calls: func(f *Facts) []call {
+			return when(word.MatchString(f.ResolvConf), "file-exists "+f.ResolvConf)
+		},
+	}, {
+		ID: "cni-plugins", Reads: "`/opt/cni/bin`",
+		Wants:    "bridge, host-local, loopback, portmap, unless `network.cni` is `none`",
+		Severity: Stop,
+		Remedy:   "install the CNI plugins",
+		Source:   "containerd.io: Step 3, installing CNI plugins",
+		calls: func(f *Facts) []call {
+			return when(len(f.Plugins) > 0, "file-exists "+strings.Join(f.Plugins, " "))
+		},
+	}, {
+		ID: "runtime", Reads: "`" + plan.CRISocket + "`", Wants: "a socket", Severity: Wait,
+		Remedy:  "install containerd, or look at: journalctl -u containerd",
+		Kubeadm: []string{"CRI"}, Source: "kubeadm",
+		calls: always("socket " + plan.CRISocket),
+	}, {
+		ID: "runtime-version", Reads: "`containerd --version`",
+		Wants:    fmt.Sprintf("2.0 with a kubelet from 1.%d on", target.Containerd2),
+		Severity: Warn,
+		Remedy:   "install containerd 2: the kubelet of 1.38 needs it",
+		Kubeadm:  []string{"ContainerRuntimeVersion"}, Source: "kubeadm",
+		calls: func(f *Facts) []call {
+			return when(f.Machine.KubeletMinor >= target.Containerd2, "runtime-version 2.0")
+		},
+	}, {
+		ID: "images", Reads: "`ctr images ls`, then the registry or its mirrors",
+		Wants:    "the images of sandbox and static pods are here, or a registry answers",
+		Severity: Wait,
+		Remedy: "ctr -n k8s.io images import it, " +
+			"or let containerd reach a registry that has it",
+		Kubeadm: []string{"ImagePull"}, Source: "kubeadm, which pulls",
+		calls: images,
+	},
+}
+
+func enforcing(s *target.System) bool { return s.SELinux == target.Enforcing }
+
+// word matches a path that can be the argument of a call.
+var word = regexp.MustCompile(`^/[!-{}~]*$`)
+
+// images returns one call for each list of registries, in the order of the images.
+func images(f *Facts) (out []call) {
+	at := map[string]int{}
+	for _, ref := range f.Images {
+		host, _, _ := target.ImageParts(ref)
+		from := strings.Join(registries(host, f.Machine.Settings.Registries), ",")
+		if _, ok := at[from]; !ok {
+			at[from] = len(out)
+			out = append(out, call{text: "images " + from})
+		}
+		out[at[from]].text += " " + target.StoredImage(ref)
+	}
+	return out
+}
+
+// registries returns the URLs at which containerd asks for the images of a host, in its order: the
+// host's mirrors, or the default ones, then the host itself (containerd's docs/hosts.md).
+func registries(host string, settings []config.Registry) []string {
+	var servers []string
+	for _, name := range []string{host, "_default"} {
+		i := slices.IndexFunc(settings, func(r config.Registry) bool { return r.Host == name })
+		if i >= 0 {
+			servers = slices.Clone(settings[i].Mirrors)
+			break
+		}
+	}
+	servers = append(servers, "https://"+target.RegistryServer(host))
+	for i, s := range servers {
+		servers[i], _ = containerd.API(s)
+	}
+	return servers
+}

@@ -1,0 +1,170 @@
+// This file finds the place where a document stops to be YAML, and says what to write
+// there. A YAML parser knows only where it gave up, often lines later and without a column. The
+// package reads the lines as a person does: their indentation, their keys, their quotes and
+// brackets. It quotes nothing of a document but keys that its caller knows, because what does not
+// belong there may be a secret.
+
+package yamltext
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"regexp"
+	"slices"
+	"unicode/utf8"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// Fault is the first place where a stream of documents is not valid YAML.
+type Fault struct {
+	Line, Column int    // 1-based; the column counts characters
+	Message      string // what is there, and what to write
+}
+
+// FindFault returns the fault of a document that the parser cannot read. Its message may name the
+// keys in known and no others. ok is false if Find does not understand the mistake. Find returns
+// only a fault that the parser confirms: it reads the lines before the fault, and not the line with
+// it.
+func FindFault(document []byte, known []string) (f Fault, ok bool) {
+	r := newReader(known)
+	r.document(document)
+	if r.fault == nil || !confirmed(document, r.fault.Line, r.number) {
+		return Fault{}, false
+	}
+	return *r.fault, true
+}
+
+// template matches what a template of Helm has between braces.
+var template = regexp.MustCompile(`\{\{-?\s*(/\*|` +
+	`\$?\.(Values|Release|Chart|Capabilities|Files)\b|` +
+	`(if|with|range|include|template|define|end|toYaml|tpl)\b)`)
+
+// Template returns the first place where a document that the parser cannot read is a template of
+// Helm. ok is false if there is none.
+func Template(document []byte) (f Fault, ok bool) {
+	at := template.FindIndex(document)
+	if at == nil {
+		return Fault{}, false
+	}
+	before := document[:at[0]]
+	return Fault{
+		Line:   bytes.Count(before, []byte("\n")) + 1,
+		Column: utf8.RuneCount(before[bytes.LastIndexByte(before, '\n')+1:]) + 1,
+		Message: "is a template of Helm, and kiln does not run Helm; " +
+			"write the output of helm template into the file",
+	}, true
+}
+
+// Indentation returns the column of the first character of a line that is not a space, a tab or the
+// dash of a list item.
+func Indentation(line []byte) int {
+	return len(line) - len(bytes.TrimLeft(line, " \t-")) + 1
+}
+
+// confirmed reports whether the parser reads the lines before the one with a fault, and fails at
+// the latest with the one where the fault shows, or that it is a mark of a conflict.
+func confirmed(document []byte, line, shown int) bool {
+	lines := slices.Collect(bytes.Lines(document))
+	// The first mark of a conflict alone may be a text, which the parser can read. No document has
+	// one on purpose.
+	mark := IsConflict(bytes.TrimRight(lines[line-1], "\r\n")) && lines[line-1][0] == '<'
+	return parses(lines[:line-1]) && (mark || !parses(lines[:shown]))
+}
+
+func parses(lines [][]byte) bool {
+	documents := yaml.NewDecoder(bytes.NewReader(bytes.Join(lines, nil)))
+	for {
+		var root yaml.Node
+		if err := documents.Decode(&root); err != nil {
+			return errors.Is(err, io.EOF)
+		}
+	}
+}
+
+// reader reads a document line by line and keeps what is open: lists and maps by their indentation,
+// brackets, a quote, a value of several lines.
+type reader struct {
+	known  []string
+	number int // of the current line
+	fault  *Fault
+
+	levels  []level   // the open block maps and lists, outermost first
+	opened  bool      // a value may begin: after a key or a dash alone, and at the beginning
+	plain   bool      // the line before ended in a value without quotes, which may go on
+	alone   *alone    // the line before is a value without a key
+	quote   *opener   // an open quote
+	flow    []bracket // the open brackets, outermost first
+	literal *literal  // an open value behind | or >
+}
+
+func newReader(known []string) *reader { return &reader{known: known, opened: true} }
+
+// document reads lines up to the first fault.
+func (r *reader) document(text []byte) {
+	for line := range bytes.Lines(text) {
+		r.number++
+		if r.line(bytes.TrimRight(line, "\r\n")); r.fault != nil {
+			return
+		}
+	}
+	r.end()
+}
+
+// level is a block map or list: all its keys or dashes have one indentation.
+type level struct {
+	indent int
+	list   bool
+	line   int // the last line with a key or dash of it
+}
+
+// opener is the place of a quote or bracket, and the indentation of its line.
+type opener struct {
+	char         byte
+	line, column int
+	indent       int
+}
+
+// alone is a line with a value alone, which may be a key that lost its colon.
+type alone struct {
+	text       []byte
+	number, at int
+}
+
+// literal is a value behind | or >, which is indented deeper than the key before it.
+type literal struct {
+	indent int // of the key
+	filled bool
+}
+
+// report records the fault. at is the index of its byte in the line.
+func (r *reader) report(line []byte, at int, message string) {
+	if r.fault == nil {
+		r.fault = &Fault{r.number, column(line, at), message}
+	}
+}
+
+// column returns the column of a byte of a line.
+func column(line []byte, at int) int { return utf8.RuneCount(line[:at]) + 1 }
+
+// reportOpen records a quote or bracket that is not closed.
+func (r *reader) reportOpen(o opener, message string) {
+	if r.fault == nil {
+		r.fault = &Fault{o.line, o.column, message}
+	}
+}
+
+// end reports what is still open at the end of the document.
+func (r *reader) end() {
+	switch {
+	case r.quote != nil:
+		r.reportOpen(*r.quote, "the quote is not closed; write "+
+			string(r.quote.char)+" at the end of the value")
+	case len(r.flow) > 0:
+		r.reportBracket()
+	}
+}
+
+// isKnown reports whether a message may name a key.
+func (r *reader) isKnown(key []byte) bool { return slices.Contains(r.known, string(key)) }

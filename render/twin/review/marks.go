@@ -1,0 +1,348 @@
+package review
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"kiln/manifests"
+	"kiln/pki"
+	"kiln/pki/rotation"
+	"kiln/render/facts/node"
+	"kiln/render/machine/assembly"
+	"kiln/render/machine/layout"
+	"kiln/render/pack/document"
+	"kiln/render/plan"
+	"kiln/render/secret"
+	"kiln/render/text/credential"
+	"kiln/render/twin/change"
+	"kiln/render/twin/shown"
+	"kiln/templates"
+)
+
+// FromDocuments returns the state of a cluster from the documents that its inventory lists. The
+// function open returns the content of a file by its path in the inventory. A document does not
+// name its secrets: the inventory names them, and the table of secrets has the path of each. Two
+// facts are in no document: the generation of a CA whose key is on no machine, and the operator's
+// kubeconfig. FromDocuments fails if a file cannot be opened or read, if a body is not its
+// document's, and for a name or a version that no machine can have.
+func FromDocuments(
+	inv *document.Inventory, open func(name string) ([]byte, error),
+) (*change.Cluster, error) {
+	t := newTwin(&change.Cluster{
+		Name: inv.Name, UUID: inv.Cluster, Version: inv.Kubernetes,
+	}, inv.Facts)
+	t.sealed = true
+	for _, e := range inv.Documents {
+		if !machineName.MatchString(e.Node) {
+			return nil, fmt.Errorf("%q is no name of a machine: this is no inventory of kiln's",
+				e.Node)
+		}
+		if e.Kubelet != "" && !version.MatchString(e.Kubelet) {
+			return nil, fmt.Errorf("%s: %q is no version of a kubelet: this is no inventory of "+
+				"kiln's", e.Node, e.Kubelet)
+		}
+		t.addMachine(shown.Machine(&change.Machine{
+			Pool: e.Pool, Name: e.Node, Role: e.Role,
+			OS: e.OS, Platform: e.Platform, Format: e.Format,
+		}, e.Kubelet, e.Addresses, e.ValidUntil))
+	}
+	err := OpenMachines(inv, open, func(i int, u *Unpacked) error {
+		if err := t.Add(i, u.node); err != nil {
+			return err
+		}
+		if shown.Edited(u.node) {
+			t.cluster.Machines[i].Twin = "-" // of no machine
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return t.State(), nil
+}
+
+// OpenMachines reads the machines of the documents that an inventory lists, marks their secrets as
+// the inventory names them, and calls use for each. It fails if a file cannot be opened or read, if
+// a body is not its document's, and if use fails.
+func OpenMachines(
+	inv *document.Inventory, open func(name string) ([]byte, error),
+	use func(i int, u *Unpacked) error,
+) error {
+	rotations, err := rotation.Parse(inv.Facts)
+	if err != nil {
+		return err
+	}
+	clusterMarks := map[string]bool{}
+	for _, e := range inv.Documents {
+		for _, mark := range e.Secrets {
+			clusterMarks[mark] = true
+		}
+	}
+	for i := range inv.Documents {
+		e := &inv.Documents[i]
+		u, err := openMachine(e, open)
+		if err != nil {
+			return err
+		}
+		m := &marker{machine: e.Node, marks: map[string]bool{}, clusterMarks: clusterMarks,
+			rotations: rotations}
+		for _, mark := range e.Secrets {
+			m.marks[mark] = true
+		}
+		m.restore(u.node)
+		if err := use(i, u); err != nil {
+			return fmt.Errorf("%s: %w", e.Document, err)
+		}
+	}
+	return nil
+}
+
+// openMachine reads the document of a machine, its body, and the network-config beside it.
+func openMachine(
+	e *document.Entry, open func(name string) ([]byte, error),
+) (*Unpacked, error) {
+	data, err := open(e.Document)
+	if err != nil {
+		return nil, err
+	}
+	u, err := ParseDocument(data)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", e.Document, err)
+	}
+	if e.Body != nil {
+		body, err := open(e.Body.Document)
+		if err == nil {
+			err = u.Fetch(body)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", e.Body.Document, err)
+		}
+	}
+	for _, name := range e.Others {
+		if path.Base(name) == document.NetworkConfigFile {
+			if u.node.NetworkConfig, err = open(name); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return u, nil
+}
+
+// marker finds the marks of the files of an unpacked machine. A mark is the name of a secret with
+// its generation, if it has one: "ca g1".
+type marker struct {
+	machine      string
+	marks        map[string]bool // of the machine's secrets
+	clusterMarks map[string]bool // of the secrets of all machines
+	rotations    map[string]*pki.Rotation
+	objects      map[string]string
+}
+
+// rootMark returns the mark of the i-th certificate or public key in a file of a root's: the one
+// that signs is the first. It has no generation if the root never was rotated and its key is on no
+// machine.
+func (m *marker) rootMark(root string, i int) string {
+	if r := m.rotations[root]; r != nil {
+		if generations := r.Generations(); i < len(generations) {
+			return fmt.Sprintf("%s g%d", root, generations[i])
+		}
+	}
+	return cmp.Or(findMark(m.clusterMarks, root), root)
+}
+
+// restore sets Secret and Shown of each file as they were when the machine was rendered.
+func (m *marker) restore(n *node.Node) {
+	m.objects = map[string]string{} // paths in the API, by the names of files
+	index := n.File(plan.ObjectsDir + "index")
+	var entries []string
+	if index != nil {
+		for line := range strings.Lines(string(index.Content)) {
+			apiPath, name, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "\t")
+			m.objects[name] = apiPath
+			entries = append(entries, name+" is "+m.publicPath(name))
+		}
+	}
+	for i := range n.Files {
+		f := &n.Files[i]
+		f.Secret = m.fileMark(f)
+		f.Shown = m.shownLines(f)
+	}
+	if index != nil {
+		index.Shown = entries
+	}
+}
+
+// fileMark returns the mark of the secret in a file. It is empty if the file holds no secret, and
+// change.Unknown if it holds one that the inventory does not name.
+func (m *marker) fileMark(f *node.File) string {
+	if dir, name := path.Split(f.Path); dir == plan.ObjectsDir {
+		if mark := m.tokenMark(name); mark != "" {
+			return mark
+		}
+		if mark := "object " + m.objects[name]; m.marks[mark] {
+			return mark
+		}
+	}
+	for _, k := range secret.Kinds {
+		if k.Path != f.Path {
+			continue
+		}
+		if mark := findMark(m.marks, k.NameOn(m.machine)); mark != "" {
+			return mark
+		}
+	}
+	switch mark := "file " + f.Path; {
+	case m.marks[mark]:
+		return mark
+	case credential.Holds(f.Content):
+		return change.Unknown
+	}
+	return ""
+}
+
+// tokenMark returns the mark of a bootstrap token by the name of the file with its Secret. It is
+// empty for every other object: none has such a path in the API.
+func (m *marker) tokenMark(name string) string {
+	const inAPI = "/namespaces/kube-system/secrets/bootstrap-token-"
+	_, owner, ok := strings.Cut(strings.TrimSuffix(name, ".yaml"), "-secret-")
+	if !ok || !strings.Contains(m.objects[name], inAPI) {
+		return ""
+	}
+	of := func(machine string, pool bool) []string {
+		return findMarks(m.marks, pki.TokenName(&plan.Machine{Name: machine, Pool: pool}))
+	}
+	var all []string
+	if machine, ok := strings.CutPrefix(owner, plan.NodeTokenFile); ok {
+		all = of(machine, false)
+	} else if pool, ok := strings.CutPrefix(owner, plan.PoolTokenFile); ok {
+		all = of(pool, true)
+	} else if pool, ok := strings.CutPrefix(owner, plan.PreviousTokenFile); ok {
+		// The previous token is that of the lower generation.
+		if all = of(pool, true); len(all) > 1 {
+			return all[1]
+		}
+		return ""
+	}
+	if len(all) == 0 {
+		return ""
+	}
+	return all[0]
+}
+
+// publicPath returns the path of an object in the API. The path of a bootstrap token's Secret ends
+// with the ID of the token, so a name stands in its place.
+func (m *marker) publicPath(name string) string {
+	apiPath := m.objects[name]
+	if mark := m.tokenMark(name); mark != "" {
+		return manifests.TokenPath(apiPath, mark)
+	}
+	return apiPath
+}
+
+// findMark returns the mark of a secret by its name without a generation, that of the last
+// generation if there are several. It is empty if the secret is not among the marks.
+func findMark(marks map[string]bool, name string) string {
+	if all := findMarks(marks, name); len(all) > 0 {
+		return all[0]
+	}
+	return ""
+}
+
+// findMarks returns the marks of a secret by its name without a generation, the last generation
+// first.
+func findMarks(marks map[string]bool, name string) (all []string) {
+	if marks[name] {
+		return []string{name}
+	}
+	generation := func(mark string) int {
+		_, number, _ := strings.Cut(mark, " g")
+		n, _ := strconv.Atoi(number) // inventories are written by kiln
+		return n
+	}
+	for mark := range marks {
+		if base, _, ok := strings.Cut(mark, " g"); ok && base == name {
+			all = append(all, mark)
+		}
+	}
+	slices.SortFunc(all, func(a, b string) int {
+		return cmp.Or(generation(b)-generation(a), strings.Compare(a, b))
+	})
+	return all
+}
+
+// shownLines returns the lines that a reviewer sees in place of a file's content. It returns none
+// if the content itself may be seen, and for a secret without a certificate.
+func (m *marker) shownLines(f *node.File) (lines []string) {
+	switch f.Path {
+	case node.List:
+		return []string{assembly.SumsShown}
+	case plan.ServicePub:
+		const root = string(pki.RootServiceAccount)
+		own := 1
+		if r := m.rotations[root]; r != nil {
+			own = len(r.Generations())
+		}
+		for i := range bytes.Count(f.Content, []byte("-----BEGIN PUBLIC KEY-----")) {
+			line := "<public key of " + m.rootMark(root, i) + ">"
+			if i >= own {
+				line = assembly.AcceptedShown(i - own)
+			}
+			lines = append(lines, line)
+		}
+		return lines
+	}
+	if f.Path == templates.AnnouncePath {
+		return templates.AnnounceShown(string(f.Content), f.Secret)
+	}
+	root := m.authority(f)
+	mark := m.certificateMark(f)
+	if mark == "" && root == "" && f.Secret == "" {
+		return nil
+	}
+	const prefix = "certificate"
+	for i, line := range shown.Certificates(f.Content) {
+		switch {
+		case root != "":
+			mark = m.rootMark(root, i)
+		case i > 0:
+			mark = "" // a CA above the leaf, whose key is on no machine
+		}
+		named := strings.TrimSpace(prefix + " " + mark)
+		lines = append(lines, named+strings.TrimPrefix(line, prefix))
+	}
+	return lines
+}
+
+var etcdClientCert, _ = plan.Cert("apiserver-etcd-client")
+
+// authority returns the root whose certificates a file holds. It is empty if the file holds none,
+// or the CA of an external etcd.
+func (m *marker) authority(f *node.File) string {
+	file := layout.Of(f.Path)
+	if file == nil || m.marks["external-etcd-client"] && f.Path == plan.EtcdCA {
+		return ""
+	}
+	return file.Authority
+}
+
+// certificateMark returns the mark of the key that belongs to a file's leaf certificate. It is
+// empty if the certificate is not kiln's. The client certificate of an external etcd is not.
+func (m *marker) certificateMark(f *node.File) string {
+	if m.marks["external-etcd-client"] && f.Path == etcdClientCert {
+		return ""
+	}
+	stem := strings.TrimSuffix(f.Path, ".crt")
+	for _, k := range secret.Kinds {
+		if k.Path == f.Path || stem != f.Path && k.Path == stem+".key" {
+			if mark := findMark(m.marks, k.NameOn(m.machine)); mark != "" {
+				return mark
+			}
+		}
+	}
+	return ""
+}

@@ -1,0 +1,120 @@
+// Package shown turns one machine into what a reviewer may see of it: its entries, their lines in
+// an INDEX of the review twin, and the digest of them all. Nothing in it is computed from a secret.
+package shown
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"sigs.k8s.io/yaml"
+
+	"kiln/render/facts/node"
+	"kiln/render/machine/layout"
+	"kiln/render/twin/change"
+)
+
+// Entries returns everything that a machine has, in the order of an INDEX. The content of a file
+// is left out if it is secret, or if other lines stand in its place.
+func Entries(n *node.Node) (out change.Entries) {
+	add := func(kind, id string, traits map[string]string) *change.Entry {
+		e := &change.Entry{Key: change.Key{Kind: kind, ID: id}, Traits: traits}
+		out = append(out, e)
+		return e
+	}
+	access := func(mode uint32, user, group string) map[string]string {
+		owner := node.Owner(user) + ":" + node.Owner(group)
+		return map[string]string{"mode": Octal(mode), "owner": owner}
+	}
+	for _, u := range n.Users {
+		add("user", u.Name, map[string]string{"number": strconv.Itoa(u.ID), "home": u.Home})
+	}
+	for _, d := range n.Dirs {
+		add("dir", d.Path, access(d.Mode, d.User, d.Group))
+	}
+	for i := range n.Files {
+		f := &n.Files[i]
+		e := add("file", f.Path, access(f.Mode, f.User, f.Group))
+		e.Secret, e.Shown = f.Secret, f.Shown
+		if f.Secret == "" && len(f.Shown) == 0 {
+			e.Content = readable(f)
+			if e.Content == nil {
+				e.Content = []byte{}
+			}
+		}
+	}
+	for _, l := range n.Links {
+		add("link", l.Path, map[string]string{"target": l.Target})
+	}
+	for _, u := range n.Units {
+		if state := unitState(u); state != "" { // a unit without a state is its file alone
+			add("unit", u.Name, map[string]string{"state": state})
+		}
+	}
+	for _, key := range n.AuthorizedKeys {
+		add("key", key, nil)
+	}
+	for _, settings := range []struct {
+		kind string
+		text []byte
+	}{
+		{"network-config", n.NetworkConfig},
+		{"ignition", indentJSON(n.Extra)},
+		{"cloud-config", indentJSON(n.CloudConfig)},
+	} {
+		if len(settings.text) > 0 {
+			text := strings.TrimSuffix(string(settings.text), "\n") + "\n"
+			add(settings.kind, "", nil).Content = []byte(text)
+		}
+	}
+	return out
+}
+
+// Sorted returns the entries of a machine as a twin has them: sorted, and each once.
+func Sorted(n *node.Node) change.Entries {
+	list := Entries(n)
+	slices.SortFunc(list, func(a, b *change.Entry) int { return a.Compare(b.Key) })
+	return slices.CompactFunc(list, func(a, b *change.Entry) bool { return a.Key == b.Key })
+}
+
+// readable returns the content of a file as people read it: API objects are YAML for them, a line
+// for each value, and JSON on the machine.
+func readable(f *node.File) []byte {
+	row := layout.Of(f.Path)
+	if row == nil || row.Form != layout.Object || !json.Valid(f.Content) {
+		return f.Content
+	}
+	object, err := yaml.JSONToYAML(f.Content)
+	if err != nil {
+		return f.Content
+	}
+	return object
+}
+
+// unitState returns "enabled", "masked" or both for a unit. It is empty if the document neither
+// enables nor masks the unit.
+func unitState(u node.Unit) string {
+	var state []string
+	if u.Enabled {
+		state = append(state, "enabled")
+	}
+	if u.Masked {
+		state = append(state, "masked")
+	}
+	return strings.Join(state, " ")
+}
+
+// Octal returns a mode in the four digits that chmod takes.
+func Octal(mode uint32) string { return fmt.Sprintf("%04o", mode) }
+
+// indentJSON returns JSON with a line for each value. It returns other text as it is.
+func indentJSON(text []byte) []byte {
+	var readable bytes.Buffer
+	if len(text) == 0 || json.Indent(&readable, text, "", "  ") != nil {
+		return text
+	}
+	return readable.Bytes()
+}

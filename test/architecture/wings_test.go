@@ -1,0 +1,163 @@
+package architecture
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// wing is a part of the program with a name of its own. A package belongs to the wing with the
+// longest path that its own begins with.
+type wing struct {
+	name  string
+	paths []string
+	// lines is how many lines of Go the wing may have, tests not counted. Whoever raises it lowers
+	// another, or writes the reason into docs/scope.md.
+	lines int
+}
+
+// wings stand in their order from above: each imports only what stands behind it.
+var wings = []wing{
+	{"cmd", []string{"cmd/kiln"}, 8860},
+	{"boot", []string{"cmd/kiln/boot"}, 7070},
+	{"vault", []string{"cmd/kiln/vault"}, 4280},
+	{"term", []string{"cmd/kiln/term"}, 1380},
+	{"fleet", []string{"render/fleet"}, 6650},
+	{"driver", []string{"render"}, 1940},
+	{"explain", []string{"render/explain"}, 790},
+	{"check", []string{"render/check"}, 3800},
+	{"twin", []string{"render/twin"}, 5160},
+	{"pack", []string{"render/pack"}, 3360},
+	{"secret", []string{"render/secret"}, 790},
+	{"machine", []string{"render/machine", "manifests", "patches", "templates"}, 11210},
+	{"pki", []string{"pki"}, 4390},
+	{"plan", []string{"render/plan"}, 1850},
+	{"config", []string{"render/config"}, 11530},
+	{"facts", []string{"render/facts"}, 2010},
+	{"kube", []string{"render/kube"}, 4260},
+	{"folder", []string{"render/folder"}, 1750},
+	{"text", []string{"render/text"}, 2960},
+}
+
+// What the program may have at most.
+const (
+	maxPackages = 60
+	maxChain    = 18 // packages of which each imports the next
+)
+
+// walls are imports that the order of wings allows, and that would end what a package promises.
+var walls = map[string]struct{ never, why string }{
+	"kiln/render/check": {"kiln/render/machine/assembly", "a check must not ask the maker"},
+}
+
+// owners lists for libraries from elsewhere the wings, or the packages, that may import them. All
+// other packages of the program may not.
+var owners = map[string][]string{
+	"filippo.io/age":                {"vault", "config"},
+	"github.com/coreos/":            {"kiln/render/pack/ignition"},
+	"github.com/pelletier/go-toml":  {"kiln/render/machine/containerd"},
+	"github.com/rogpeppe/go-intern": nil,
+	"github.com/spf13/cobra":        {"cmd", "vault", "term"},
+	"github.com/spf13/pflag":        {"cmd", "vault", "term"},
+	"github.com/stretchr/testify":   nil,
+	"k8s.io/client-go":              {"kiln/cmd/kiln/apiserver"},
+	"mvdan.cc/sh":                   {"config"},
+	"oras.land/oras-go":             {"kiln/cmd/kiln/lock"},
+	"sigs.k8s.io/kustomize":         {"kiln/patches"},
+}
+
+// wingOf returns the number of a package's wing, -1 if it is in none.
+func wingOf(path string) int {
+	best, longest := -1, 0
+	for i := range wings {
+		for _, p := range wings[i].paths {
+			p = "kiln/" + p
+			if (path == p || strings.HasPrefix(path, p+"/")) && len(p) > longest {
+				best, longest = i, len(p)
+			}
+		}
+	}
+	return best
+}
+
+// TestWings: no import runs from a wing to one above it, libraries stay in the wings that own them,
+// and no wing exceeds its lines. It prints the wings.
+func TestWings(t *testing.T) {
+	t.Parallel()
+	lines, packages := make([]int, len(wings)), make([]int, len(wings))
+	imports := map[string][]string{}
+	for _, r := range measure(t) {
+		at := wingOf(r.path)
+		if at < 0 {
+			require.True(t, strings.HasPrefix(r.path, "kiln/test/"), "%s is in no wing", r.path)
+			continue
+		}
+		lines[at] += r.lines
+		packages[at]++
+		for _, imported := range r.imports {
+			if to := wingOf(imported); to >= 0 {
+				imports[r.path] = append(imports[r.path], imported)
+				require.GreaterOrEqual(t, to, at, "%s (%s) must not import %s (%s), which stands "+
+					"above it", r.path, wings[at].name, imported, wings[max(to, 0)].name)
+			}
+			for from, wall := range walls {
+				inside := r.path == from || strings.HasPrefix(r.path, from+"/")
+				require.False(t, inside && imported == wall.never, "%s must not import %s: %s",
+					r.path, imported, wall.why)
+			}
+			for library, may := range owners {
+				if strings.HasPrefix(imported, library) {
+					require.True(t, slices.Contains(may, r.path) ||
+						slices.Contains(may, wings[at].name),
+						"%s must not import %s", r.path, imported)
+				}
+			}
+		}
+	}
+	sum, count := 0, 0
+	for i, w := range wings {
+		t.Logf("%-8s %2d packages, %5d of %5d lines", w.name, packages[i], lines[i], w.lines)
+		if lines[i] > w.lines {
+			t.Errorf("%s has %d lines, and may have %d; lower another wing by as many, or write "+
+				"the reason into docs/scope.md", w.name, lines[i], w.lines)
+		}
+		sum, count = sum+lines[i], count+packages[i]
+	}
+	chain := longest(imports)
+	t.Logf("%d packages, %d lines; the longest chain has %d: %s", count, sum, len(chain),
+		strings.Join(chain, " "))
+	require.LessOrEqual(t, count, maxPackages, "packages")
+	require.LessOrEqual(t, len(chain), maxChain, "packages of which each imports the next")
+}
+
+// longest returns the longest chain of packages of which each imports the next.
+func longest(imports map[string][]string) []string {
+	known := map[string][]string{}
+	var from func(path string) []string
+	from = func(path string) []string {
+		if chain, ok := known[path]; ok {
+			return chain
+		}
+		var below []string
+		for _, next := range imports[path] {
+			if chain := from(next); len(chain) > len(below) {
+				below = chain
+			}
+		}
+		known[path] = append([]string{path}, below...)
+		return known[path]
+	}
+	var best []string
+	for path := range imports {
+		chain := from(path)
+		if c := cmp.Compare(len(chain), len(best)); c > 0 ||
+			c == 0 && fmt.Sprint(chain) < fmt.Sprint(best) {
+			best = chain
+		}
+	}
+	return best
+}
