@@ -16,7 +16,6 @@ import (
 	"kiln/render/machine/assembly"
 	"kiln/render/pack/document"
 	"kiln/render/plan"
-	"kiln/render/twin/certs"
 	"kiln/render/twin/review"
 )
 
@@ -143,15 +142,6 @@ func WritePage(path string, page []byte, ours func(old []byte) bool) error {
 	return folder.Write(folder.File{
 		Path: path, Mode: 0o644, What: "a page of kiln report", Flag: "--out", Ours: ours,
 	}, page)
-}
-
-// WriteCalendar writes a calendar of kiln certs to the file path, readable for everybody. It
-// replaces a file only if that is such a calendar.
-func WriteCalendar(path string, calendar []byte) error {
-	return folder.Write(folder.File{
-		Path: path, Mode: 0o644, What: "a calendar of kiln certs", Flag: "--ics",
-		Ours: certs.IsCalendar,
-	}, calendar)
 }
 
 // Files is a set of files with secrets that WriteFiles writes into one folder.

@@ -9,17 +9,16 @@ import (
 	"kiln/cmd/kiln/term"
 	"kiln/cmd/kiln/vault"
 	"kiln/cmd/kiln/vault/foreign"
-	"kiln/render"
 	"kiln/render/twin/certs"
 )
 
 // certsFlags are the flags of kiln certs.
 type certsFlags struct {
-	states                state.Reader
-	config                term.Configuration
-	form, body, ics, kind string
-	within                time.Duration
-	all                   bool
+	states           state.Reader
+	config           term.Configuration
+	form, body, kind string
+	within           time.Duration
+	all              bool
 }
 
 // CertsCommand returns the verb certs.
@@ -27,7 +26,7 @@ func CertsCommand() *cobra.Command {
 	var f certsFlags
 	cmd := &cobra.Command{
 		Use:         "certs [STATE]",
-		Annotations: term.Reads("ics"),
+		Annotations: term.Reads(),
 		Short: "List what has an end: certificates, tokens and " +
 			"kubeconfigs, and what renews each",
 		Long: `List every certificate, bootstrap token and kubeconfig of the machines and of the
@@ -51,7 +50,6 @@ has replaced do not count. The token of a pool is meant to end, too; it counts w
   kiln certs review --fail-within 60d
   kiln certs review --fail-within 2d --kind token
   kiln certs nodes/cp-1 --all
-  kiln certs nodes --ics ends.ics
   kiln certs cluster.yaml -o json`,
 		Args: term.TakeArgs(0, 1, "one STATE", "kiln certs review"),
 		RunE: func(cmd *cobra.Command, list []string) error {
@@ -70,8 +68,6 @@ has replaced do not count. The token of a pool is meant to end, too; it counts w
 	flags.StringVar(&f.kind, "kind", "", "list one `KIND` alone: certificate, kubeconfig or token")
 	term.Allow(cmd, "kind", certs.Kinds)
 	flags.BoolVar(&f.all, "all", false, "print a line for each file of each machine")
-	flags.StringVar(&f.ics, "ics", "", "write the ends as a calendar to `FILE` (RFC 5545), with "+
-		"reminders 30 days before; an older calendar of kiln certs is replaced")
 	term.DurationFlag(cmd, &f.within, "fail-within", 0,
 		"exit with 3 if somebody has to renew something within this `TIME`, such as 60d or 36h")
 	term.OutputFlag(cmd, &f.form, "list")
@@ -90,8 +86,6 @@ func (f *certsFlags) check(cmd *cobra.Command, list []string) error {
 		return term.Errorf("--all is for people; -o json lists everything in any case")
 	case f.within < 0:
 		return term.Errorf("--fail-within %s: want a time that is not negative", f.within)
-	case cmd.Flags().Changed("ics") && f.ics == "":
-		return term.Errorf("--ics is empty; is a variable unset?")
 	}
 	return vault.CheckSource(&f.states.Bundle)
 }
@@ -109,12 +103,6 @@ func (f *certsFlags) run(cmd *cobra.Command, list []string) error {
 			"rest from %s, and the rest is not here; name its file with --body\n", b.URL)
 	}
 	entries := certs.Filter(found.Entries, f.kind)
-	if f.ics != "" {
-		err := render.WriteCalendar(f.ics, certs.Calendar(found.Cluster, entries))
-		if err != nil {
-			return err
-		}
-	}
 	out, now := cmd.OutOrStdout(), time.Now()
 	switch {
 	case f.form == "json":

@@ -1,12 +1,10 @@
 package certs
 
 import (
-	"bytes"
 	"fmt"
 	"strings"
 	"testing"
 	"time"
-	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
 )
@@ -116,7 +114,7 @@ func TestHostileNames(t *testing.T) {
 	}}})})
 	require.Len(t, list, 1)
 	for _, text := range []string{
-		Whole(start, list), Table(start, list), string(Calendar("c", list)),
+		Whole(start, list), Table(start, list),
 		strings.Join(Near(start, start.AddDate(5, 0, 0), "", list), "\n"),
 	} {
 		require.NotRegexp(t, "[\x1b\a\t\u202e]", text)
@@ -162,81 +160,4 @@ func TestHostileContents(t *testing.T) {
 		Find(Machine{Name: "m", Files: []File{{Path: "/f", Content: []byte(text)}}})
 		require.Less(t, time.Since(began), time.Minute, name)
 	}
-}
-
-// TestCalendar reads the calendar as RFC 5545 says: line ends, folding, properties, components.
-func TestCalendar(t *testing.T) {
-	t.Parallel()
-	list := append(many(100), entry("", "ädmin;conf,\\x", 10, Render),
-		entry("cp-1", "/install.crt", 1, FirstBoot), entry("cp-1", "/client.pem", 9, Itself),
-		Entry{Path: "/unknown", Kind: Token})
-	Sort(list)
-	data := Calendar("prod", list)
-	require.Equal(t, data, Calendar("prod", list))
-	require.True(t, IsCalendar(data))
-	require.False(t, IsCalendar([]byte("BEGIN:VCALENDAR\r\nPRODID:-//other//EN\r\n")))
-	events := parse(t, data)
-	require.Len(t, events, 1+30)
-	uids := map[string]bool{}
-	for _, e := range events {
-		require.False(t, uids[e["UID"]])
-		uids[e["UID"]] = true
-		require.Equal(t, "20260101T120000Z", e["DTSTAMP"])
-		_, err := time.Parse("20060102T150405Z", e["DTSTART"])
-		require.NoError(t, err)
-		require.Equal(t, "-P30D", e["VALARM.TRIGGER"])
-		require.Equal(t, "DISPLAY", e["VALARM.ACTION"])
-		require.NotEmpty(t, e["VALARM.DESCRIPTION"])
-	}
-	require.Equal(t, "20260111T120000Z", events[0]["DTSTART"])
-	require.Contains(t, events[0]["DESCRIPTION"], `operator: certificate ädmin\;conf\,\\x`)
-	require.NotContains(t, string(data), "install.crt")
-}
-
-// parse reads a calendar strictly, and returns the properties of its events. Those of the alarm in
-// an event have its name before theirs.
-func parse(t *testing.T, data []byte) (events []map[string]string) {
-	t.Helper()
-	require.True(t, utf8.Valid(data))
-	require.True(t, bytes.HasSuffix(data, []byte("\r\n")))
-	require.Equal(t, bytes.Count(data, []byte("\n")), bytes.Count(data, []byte("\r\n")))
-	var lines []string
-	for _, line := range strings.Split(strings.TrimSuffix(string(data), "\r\n"), "\r\n") {
-		require.LessOrEqual(t, len(line), 75, line)
-		require.True(t, utf8.ValidString(line), "a character is divided")
-		if rest, ok := strings.CutPrefix(line, " "); ok {
-			lines[len(lines)-1] += rest
-			continue
-		}
-		lines = append(lines, line)
-	}
-	var open []string
-	seen := map[string]bool{} // of VCALENDAR
-	for _, line := range lines {
-		name, value, ok := strings.Cut(line, ":")
-		require.True(t, ok, line)
-		require.Regexp(t, `^[A-Z-]+$`, name)
-		switch {
-		case name == "BEGIN":
-			open = append(open, value)
-			if value == "VEVENT" {
-				events = append(events, map[string]string{})
-			}
-		case name == "END":
-			require.Equal(t, open[len(open)-1], value)
-			open = open[:len(open)-1]
-		case len(open) == 1:
-			require.False(t, seen[name])
-			seen[name] = true
-		default:
-			if len(open) == 3 {
-				name = open[2] + "." + name
-			}
-			require.Empty(t, events[len(events)-1][name], "%s twice", name)
-			events[len(events)-1][name] = value
-		}
-	}
-	require.Empty(t, open)
-	require.True(t, seen["VERSION"] && seen["PRODID"])
-	return events
 }

@@ -1,6 +1,6 @@
 // Package certs lists what has an end in a cluster: certificates, bootstrap tokens and kubeconfigs,
 // with who renews each. It reads files of machines, whole or as a review twin shows them, and
-// prints the list as a table and as a calendar. Nothing in the list is a secret. The time comes in
+// prints the list as a table. Nothing in the list is a secret. The time comes in
 // as an argument.
 package certs
 
