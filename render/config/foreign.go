@@ -109,8 +109,9 @@ var misplaced = map[reflect.Type]map[string]string{
 		"ipvs":             "remove it; proxy is nftables or iptables",
 		"vxlan":            "write flannel.backend, and flannel.directRouting for vxlan: auto",
 	},
-	reflect.TypeFor[Node](): {"podCIDRs": noPodCIDRs},
-	reflect.TypeFor[Pool](): {"podCIDRs": noPodCIDRs},
+	reflect.TypeFor[Updates](): {"start": noWindow, "length": noWindow},
+	reflect.TypeFor[Node]():    {"podCIDRs": noPodCIDRs},
+	reflect.TypeFor[Pool]():    {"podCIDRs": noPodCIDRs},
 	reflect.TypeFor[ControlPlane](): {
 		"certSANs":     "write apiServer.certSANs",
 		"endpoint":     "write endpoint beside controlPlane",
@@ -129,6 +130,9 @@ var misplaced = map[reflect.Type]map[string]string{
 		"replicas": "list each machine under nodes, or write a pool",
 	},
 }
+
+const noWindow = "remove it; write policy: none, and replace machines by newer images, or set the " +
+	"window of the system's own updater with files"
 
 const noPodCIDRs = "remove it; the controller-manager gives each Node its part of " +
 	"network.podSubnets"

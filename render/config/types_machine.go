@@ -286,23 +286,12 @@ type Taint struct {
 // Updates says what becomes of the updates that a system installs by itself.
 type Updates struct {
 	// Policy says whether the system may update itself. image, which is the default: kiln changes
-	// nothing. none: it may not; machines are replaced by those with newer images. window: it may,
-	// at a time of each day or week, and reboots then.
-	Policy string `json:"policy,omitempty" enum:"image,none,window"`
-	// Start is when the window begins, in UTC: a time of day, or a day of the week and a time.
-	// Control planes have their windows one after the other, in the order of their names, and so
-	// have etcd machines. The workers all have the first one.
-	Start string `json:"start,omitempty" example:"Sun 02:00"`
-	// Length is the time from one machine's window to the next one's, in whole minutes: 30m to 24h.
-	// In its last 15 minutes no machine begins to reboot.
-	Length Duration `json:"length,omitempty" example:"1h"`
+	// nothing. none: it may not; machines are replaced by those with newer images.
+	Policy string `json:"policy,omitempty" enum:"image,none"`
 }
 
-// Policies of updates that change what the image does; image and an empty one do not.
-const (
-	UpdatesNone   = "none"
-	UpdatesWindow = "window"
-)
+// UpdatesNone is the policy that changes what the image does; image and an empty one do not.
+const UpdatesNone = "none"
 
 // Limits are limits of the kernel for single processes. containerd gets them from systemd, and all
 // containers from containerd. They do not concern people who log in.

@@ -11,16 +11,12 @@ import (
 // machines share once, at the layer that makes it.
 func (v *checker) layers() {
 	nodes, pools := v.c.Spec.Nodes, v.c.Spec.Pools
-	var without []settings            // machines without an operating system
-	tokens := 0                       // control planes that join with a token
-	byRole := map[string][]settings{} // machines other than workers
+	var without []settings // machines without an operating system
+	tokens := 0            // control planes that join with a token
 	for i := range nodes {
 		m := settings{v.c.EffectiveNode(i), nodes[i].Name, v.spec.Key("nodes").Index(i)}
 		if !v.machineLayers(m) {
 			without = append(without, m)
-		}
-		if role := nodes[i].Role; role != roleWorker {
-			byRole[role] = append(byRole[role], m)
 		}
 		v.osVersion(m, nodes[i].Role != roleEtcd)
 		v.interfaceDelivery(m, nodes[i].Interfaces)
@@ -45,8 +41,6 @@ func (v *checker) layers() {
 		v.flannelFolders(m)
 		v.platformNames(m, pools[i].NodeName)
 	}
-	v.updateTurns(byRole[roleControlPlane])
-	v.updateTurns(byRole[roleEtcd])
 	v.reportWithoutSystem(without, len(nodes)+len(pools))
 }
 
@@ -62,7 +56,6 @@ func (v *checker) machineLayers(m settings) (ok bool) {
 	v.format(m)
 	v.profileLayers(m)
 	v.readOnly(m)
-	v.updateWindow(m)
 	v.dashScripts(m)
 	return true
 }

@@ -40,7 +40,6 @@ func (v *checker) machine(m *Machine, role string, at *yamltext.Location) {
 	v.timeZone(m.TimeZone, at.Key("timeZone"))
 	v.hostAliases(m.HostAliases, at.Key("hostAliases"))
 	v.trustedCAs(m.TrustedCAsFrom, at.Key("trustedCAsFrom"))
-	v.updates(&m.Updates, at.Key("updates"))
 	v.registries(m.Registries, at.Key("registries"))
 	v.proxy(&m.Proxy, at.Key("proxy"))
 	v.delivery(&m.Delivery, at.Key("delivery"))

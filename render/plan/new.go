@@ -71,13 +71,8 @@ func (p *Plan) addMachines() {
 	if slices.ContainsFunc(p.Machines, func(m Machine) bool { return m.Role == node.Etcd }) {
 		carriers = node.Etcd
 	}
-	turns := map[string]int{}
 	for i := range p.Machines {
 		m := &p.Machines[i]
-		if m.Role != node.Worker && m.Settings.Updates.Policy == config.UpdatesWindow {
-			m.UpdateTurn = turns[m.Role]
-			turns[m.Role]++
-		}
 		p.Tokens = p.Tokens || m.Token
 		p.Roles = p.Roles || len(m.Roles()) > 0
 		m.EtcdMember = m.Role == carriers && c.Spec.ControlPlane.Etcd.External == nil

@@ -60,10 +60,6 @@ type Machine struct {
 	System   target.System
 	Platform target.Platform
 
-	// UpdateTurn counts the machines of the same role whose windows for updates come before; 0 for
-	// workers.
-	UpdateTurn int
-
 	Artifacts []target.Artifact // what the machine fetches, in this order; none if its image has it
 
 	Addresses []netip.Addr // main family first; none for a pool

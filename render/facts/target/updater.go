@@ -11,7 +11,3 @@ const (
 	UnattendedUpgrades  Updater = "unattended-upgrades"  // reboots if it is told to
 	DNFAutomatic        Updater = "dnf-automatic"        // a package that no image has
 )
-
-// HasWindow reports whether kiln can keep updates to a window (render/machine/assembly has how). It
-// writes none for dnf-automatic, because that would be a file for a program that is not there.
-func (u Updater) HasWindow() bool { return u != DNFAutomatic }

@@ -1,12 +1,8 @@
 package assembly_test
 
 import (
-	"os/exec"
-	"strings"
 	"testing"
-	"time"
 
-	"github.com/pelletier/go-toml/v2"
 	"github.com/stretchr/testify/require"
 
 	"kiln/render/config"
@@ -14,7 +10,6 @@ import (
 	"kiln/render/facts/target"
 	"kiln/render/machine/assembly"
 	"kiln/render/plan"
-	"kiln/test/need"
 )
 
 // machine returns a machine with an operating system and further lines of its settings, and what
@@ -62,68 +57,11 @@ func TestHosts(t *testing.T) {
 		content(t, n, target.HostsFile))
 }
 
-// TestPolicies: every system has a way to install no updates, and every one that says so has a
-// window.
+// TestPolicies: every system has a way to install no updates.
 func TestPolicies(t *testing.T) {
 	t.Parallel()
 	for _, s := range target.Systems {
 		n, _ := machine(t, s.Name, "    updates: {policy: none}\n")
 		require.NotEmpty(t, len(n.Files)+len(n.Units), s.Name)
-		if !s.Updater.HasWindow() {
-			continue
-		}
-		n, _ = machine(t, s.Name, "    updates: {policy: window, start: \"02:00\", length: 1h}\n")
-		require.NotEmpty(t, n.Files, s.Name)
-	}
-}
-
-// TestZincati reads what zincati reads.
-func TestZincati(t *testing.T) {
-	t.Parallel()
-	const path = "/etc/zincati/config.d/90-kiln.toml"
-	type window struct {
-		Days   []string
-		Start  string `toml:"start_time"`
-		Length int    `toml:"length_minutes"`
-	}
-	for start, days := range map[string][]string{
-		"02:00":     {"Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"},
-		"Sun 02:00": {"Sun"},
-	} {
-		n, _ := machine(t, "fedora-coreos",
-			"    updates: {policy: window, start: \""+start+"\", length: 90m}\n")
-		var got struct {
-			Updates struct {
-				Strategy string
-				Periodic struct {
-					TimeZone string `toml:"time_zone"`
-					Window   []window
-				}
-			}
-		}
-		require.NoError(t, toml.Unmarshal([]byte(content(t, n, path)), &got))
-		require.Equal(t, "periodic", got.Updates.Strategy)
-		require.Equal(t, "UTC", got.Updates.Periodic.TimeZone)
-		require.Equal(t, []window{{days, "02:00", 75}}, got.Updates.Periodic.Window)
-	}
-}
-
-// TestCalendars: systemd, which reads them for timers, and rebootmgr, which calls it, understand
-// the starts of windows.
-func TestCalendars(t *testing.T) {
-	t.Parallel()
-	analyze := need.Program(t, "systemd-analyze")
-	for _, start := range []string{"02:00", "23:59", "Sun 00:00", "Mon 02:00", "Sat 23:30"} {
-		begin, _ := config.WindowStart(start)
-		require.NotEqual(t, time.Time{}, begin, start)
-		n, _ := machine(t, "ubuntu",
-			"    updates: {policy: window, start: \""+start+"\", length: 1h}\n")
-		timer := content(t, n, "/etc/systemd/system/apt-daily-upgrade.timer.d/90-kiln.conf")
-		_, calendar, ok := strings.Cut(timer, "OnCalendar=\nOnCalendar=")
-		require.True(t, ok, timer)
-		calendar, _, _ = strings.Cut(calendar, "\n")
-		out, err := exec.Command(analyze, "calendar", calendar).CombinedOutput()
-		require.NoError(t, err, "%s", out)
-		require.Contains(t, string(out), begin.Format("15:04:05")+" UTC")
 	}
 }

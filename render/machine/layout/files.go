@@ -151,11 +151,7 @@ var Files = []File{
 	{Path: plan.UnitDir + "/" + target.SystemUnit, Form: Unit},
 	{Path: "/etc/flatcar/update.conf", Form: Settings},
 	{Path: "/etc/zincati/config.d/90-kiln.toml", Form: Lines},
-	{Path: "/etc/rebootmgr/rebootmgr.conf.d/90-kiln.conf", Form: Unit},
 	{Path: "/etc/apt/apt.conf.d/90-kiln", Form: Lines},
-	{Path: plan.UnitDir + "/apt-daily-upgrade.timer.d/90-kiln.conf", Form: Unit},
-	{Path: plan.UnitDir + "/locksmithd.service.d/90-kiln.conf", Form: Unit},
-	{Path: plan.UnitDir + "/rebootmgr.service.d/90-kiln.conf", Form: Unit},
 	{Path: config.NetworkdPrefix, Form: Unit},
 	{Path: config.KeyfilePrefix, Form: Unit, Open: true},
 }

@@ -145,7 +145,7 @@ func TestGolden(t *testing.T) {
 			r, list, err := files(n, fleet())
 			require.NoError(t, err)
 			got := map[string]string{}
-			script, err := os.ReadFile("installer/kiln-install")
+			script, err := os.ReadFile("kiln-install")
 			require.NoError(t, err)
 			for _, f := range list {
 				if plain, ok := strings.CutSuffix(f.Path, ".gz"); ok {
