@@ -43,16 +43,11 @@ func (d decoder) reportUnknown(key *yaml.Node, t reflect.Type, at *yamltext.Loca
 	var hint string
 	near := wording.Nearest(key.Value, names)
 	owners := ownersOf(key.Value)
-	field := fieldFor(t, known, key.Value)
+	meant := wording.Nearest(key.Value, slices.Sorted(slices.Values(fieldNames())))
+	elsewhere := ownersOf(meant)
 	switch {
-	case field != "":
-		hint = "it is called " + field + " here"
-		near = field
-	case misplaced[t][key.Value] != "":
-		hint = misplaced[t][key.Value]
-	case t == poolType && slices.Contains(poolCounts, key.Value):
-		hint = "every machine that boots from the document of a pool joins, " +
-			"so a pool has no number of machines; remove it"
+	case retired[t][key.Value] != "":
+		hint = retired[t][key.Value]
 	case near != "" && strings.EqualFold(near, key.Value):
 		hint = fmt.Sprintf("did you mean %q? Upper and lower case matter", near)
 	case near != "":
@@ -66,6 +61,9 @@ func (d decoder) reportUnknown(key *yaml.Node, t reflect.Type, at *yamltext.Loca
 		hint = "secrets belong in the bundle, never in cluster.yaml"
 	case len(names) <= maxFieldsNamed:
 		hint = "the fields here are " + strings.Join(names, ", ")
+	case len(elsewhere) > 0:
+		hint = fmt.Sprintf("did you mean %q? It belongs to %s",
+			meant, strings.Join(elsewhere, " or "))
 	default:
 		hint = "`kiln explain` lists the fields"
 	}

@@ -46,7 +46,6 @@ type fieldList struct {
 // Types that are read in a way of their own.
 var (
 	machineType  = reflect.TypeFor[Machine]()
-	poolType     = reflect.TypeFor[Pool]()
 	durationType = reflect.TypeFor[Duration]()
 	freeMapType  = reflect.TypeFor[map[string]any]()    // fields of another program
 	stringsType  = reflect.TypeFor[map[string]string]() // free keys with strings

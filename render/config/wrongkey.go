@@ -2,50 +2,10 @@ package config
 
 import (
 	"fmt"
-	"reflect"
 	"regexp"
 	"slices"
 	"strings"
 )
-
-// Keys under which people expect the name of a file, and a content itself.
-var (
-	fileKeys = []string{
-		"contentFrom", "file", "filename", "from", "location", "patchFrom", "path", "source", "src",
-	}
-	contentKeys = []string{
-		"cmd", "command", "contents", "data", "inline", "run", "script", "text",
-	}
-)
-
-// poolCounts are keys under which people expect to say how many machines a pool has.
-var poolCounts = []string{"count", "instances", "replicas", "size"}
-
-// fieldFor returns the field of a struct that a wrong key stands for, "" if none is known: one that
-// is renamed, or the field for a file or a content.
-func fieldFor(t reflect.Type, known *fieldList, key string) string {
-	if field := renamed[t][key]; field != "" {
-		return field
-	}
-	if known.byName["os"] != nil && renamedInMachines[key] != "" {
-		return renamedInMachines[key]
-	}
-	fields := []string{"patchFrom", "contentFrom"}
-	switch {
-	case t == reflect.TypeFor[Addon]():
-		fields = []string{"path"}
-	case slices.Contains(contentKeys, key):
-		fields = []string{"patch", "content"}
-	case !slices.Contains(fileKeys, key):
-		return ""
-	}
-	for _, field := range fields {
-		if known.byName[field] != nil && field != key {
-			return field
-		}
-	}
-	return ""
-}
 
 // joinedKey matches a key that has its value in it, because the colon or the space behind it is
 // missing. A URL is none.

@@ -1,0 +1,21 @@
+package config
+
+import "reflect"
+
+// retired holds the fields that earlier versions had, by the map in which they stood, and what to
+// do without them.
+var retired = map[reflect.Type]map[string]string{
+	reflect.TypeFor[Network](): {
+		"mtu":   "write flannel.mtu, the MTU of the network between the machines",
+		"vxlan": "write flannel.backend, and flannel.directRouting for vxlan: auto",
+	},
+	reflect.TypeFor[Updates](): {"start": noWindow, "length": noWindow},
+	reflect.TypeFor[Node]():    {"podCIDRs": noPodCIDRs},
+	reflect.TypeFor[Pool]():    {"podCIDRs": noPodCIDRs},
+}
+
+const noWindow = "remove it; write policy: none, and replace machines by newer images, or set " +
+	"the window of the system's own updater with files"
+
+const noPodCIDRs = "remove it; the controller-manager gives each Node its part of " +
+	"network.podSubnets"
