@@ -1,8 +1,6 @@
 package manifests
 
 import (
-	"fmt"
-	"path"
 	"strings"
 	"time"
 
@@ -167,9 +165,4 @@ func caVolumes(m *plan.Machine) hostPaths {
 		h.add("ca"+strings.ReplaceAll(dir, "/", "-"), dir, kind, true)
 	}
 	return h
-}
-
-// ManifestPath returns the path on a machine of the static pod of that name.
-func ManifestPath(name string) string {
-	return path.Join(plan.ManifestsDir, fmt.Sprintf("%s.yaml", name))
 }

@@ -1,4 +1,5 @@
-// Package pki makes everything that a cluster's trust rests on. The bundle is stored and random: it
+// Package pki makes everything that a cluster's trust rests on, by a table of all certificates
+// (spec.go). The bundle is stored and random: it
 // holds the CA keys, the service account key, one seed and dates. Every leaf key and certificate is
 // derived from it and never stored, so that the same bundle and configuration give the same bytes
 // for ever; what a CA has signed whose key is elsewhere is stored, too. Only New, Rotate and Person

@@ -23,6 +23,7 @@ import (
 	"kiln/pki/private"
 	"kiln/render"
 	"kiln/render/config"
+	"kiln/render/folder"
 	"kiln/render/plan"
 	"kiln/test/need"
 )
@@ -37,7 +38,7 @@ func load(t testing.TB) (*pki.Bundle, *plan.Plan) {
 
 func loadCase(t testing.TB, dir string) (*pki.Bundle, *plan.Plan) {
 	t.Helper()
-	c, err := render.Config(filepath.Join(dir, "cluster.yaml"))
+	c, err := render.Config(&folder.Input{Path: filepath.Join(dir, "cluster.yaml")})
 	require.NoError(t, err)
 	data, err := os.ReadFile(filepath.Join(dir, "bundle", "secrets.yaml"))
 	require.NoError(t, err)

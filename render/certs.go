@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"kiln/pki/rotation"
+	"kiln/pki"
 	"kiln/render/facts/node"
 	"kiln/render/folder"
 	"kiln/render/plan"
@@ -42,7 +42,7 @@ func (r *Cluster) Certs(progress func(done int)) ([]certs.Entry, error) {
 		return nil, err
 	}
 	return certs.Elsewhere(certs.Join(append(scans, certs.Find(admin))),
-		rotation.Externals(r.Public)), nil
+		r.Public.ExternalCAs()), nil
 }
 
 // certs lists what has an end on the i-th machine.
@@ -137,7 +137,7 @@ func TwinCerts(c *change.Cluster) []certs.Entry {
 		}
 		scans = append(scans, certs.Find(out))
 	}
-	return certs.Elsewhere(certs.Join(scans), c.Properties.Value(rotation.ExternalFact))
+	return certs.Elsewhere(certs.Join(scans), c.Properties.Value(pki.ExternalFact))
 }
 
 // DocumentsCerts lists what has an end in the documents of the output folder dir, and in the
@@ -178,7 +178,7 @@ func DocumentsCerts(dir string) (cluster string, list []certs.Entry, err error) 
 	}
 	external := ""
 	for _, f := range inv.Facts {
-		if f.Name == rotation.ExternalFact {
+		if f.Name == pki.ExternalFact {
 			external = f.Value
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kiln/render"
+	"kiln/render/config"
 	"kiln/render/facts/node"
 	"kiln/render/pack/cloudinit"
 	"kiln/render/pack/ignition"
@@ -290,7 +291,7 @@ func TestFetchingIsSmall(t *testing.T) {
 		text := strings.NewReplacer("  machines:\n", "  machines:\n    binaries: {source: "+source+
 			"}\n", "os: ubuntu", "os: "+other, "os: amazon-linux", "os: "+other).
 			Replace(string(text))
-		c, err := render.ConfigData("cluster.yaml", dir, []byte(text))
+		c, err := config.Parse("cluster.yaml", []byte(text), os.DirFS(dir))
 		require.NoError(t, err)
 		r, err := render.New(c, b)
 		require.NoError(t, err)

@@ -45,9 +45,12 @@ func (r *Cluster) TwinOf(nodes []*node.Node) (map[string][]byte, error) {
 	return t.Files(), nil
 }
 
-// CheckHolds holds the marks of a machine's files to a table of secrets.
-func (r *Cluster) CheckHolds(kinds []secret.Kind, m *plan.Machine, n *node.Node) error {
-	return r.checker().Holds(kinds, m, n)
+// SecretCluster returns what the table of secrets asks of a cluster.
+func (r *Cluster) SecretCluster() *secret.Cluster { return secretCluster(r.Cluster) }
+
+// CompareMarks compares the marks of a machine's files with a table of secrets.
+func (r *Cluster) CompareMarks(kinds []secret.Kind, m *plan.Machine, n *node.Node) []error {
+	return secret.CompareMarks(kinds, r.SecretCluster(), m, n)
 }
 
 // Unified compares two texts.

@@ -45,7 +45,7 @@ func TestExposure(t *testing.T) {
 		for i, n := range nodes(t, name) {
 			m := r.Plan.Machines[i]
 			m.Platform.Limit = 0 // some would be too large
-			d, err := document.Pack(r.Cluster, &m, n)
+			d, err := document.Pack(r.SecretCluster(), &m, n)
 			require.NoError(t, err)
 			e := d.Entry.Exposure
 			doc, err := document.Parse(d.Files[0].Data)
@@ -78,7 +78,7 @@ func TestMaxExposure(t *testing.T) {
 	refused := 0
 	for _, name := range cases(t) {
 		r := fresh(t, name)
-		require.Empty(t, document.RefusedExposures(r.Cluster), name)
+		require.Empty(t, document.RefusedExposures(r.SecretCluster()), name)
 		for _, limit := range []string{"none", "machine", "join", "cluster"} {
 			most, known := secret.ParseWorth(limit)
 			require.True(t, known)
@@ -88,7 +88,7 @@ func TestMaxExposure(t *testing.T) {
 				}
 				m := &r.Plan.Machines[i]
 				m.Settings.MaxExposure = limit
-				e := document.ExposureOf(r.Cluster, m)
+				e := document.ExposureOf(r.SecretCluster(), m)
 				exceeds := func(c *document.Copy) bool {
 					if c == nil || len(c.Others()) == 0 {
 						return false
@@ -98,7 +98,7 @@ func TestMaxExposure(t *testing.T) {
 					return worth > most
 				}
 				want := exceeds(&e.Document) || exceeds(e.Body)
-				got := document.RefusedExposures(r.Cluster)
+				got := document.RefusedExposures(r.SecretCluster())
 				require.Equal(t, want, len(got) == 1, "%s %s %s: %v", name, m.Name, limit, got)
 				if want {
 					refused++
@@ -204,8 +204,7 @@ func TestExposureDoc(t *testing.T) {
 	const path = "../docs/exposure.md"
 	page := read(t, path)
 	for _, table := range []string{
-		secret.WorthPage(), document.ReaderPage(), document.PlatformPage(), deliveryTable(t),
-		secret.ThiefPage(),
+		worthTable(), readerTable(), platformTable(), deliveryTable(t), thiefTable(),
 	} {
 		header, _, _ := strings.Cut(table, "\n")
 		begin := strings.Index(page, "\n"+header+"\n") + 1

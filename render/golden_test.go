@@ -18,6 +18,7 @@ import (
 	"kiln/pki/private"
 	"kiln/render"
 	"kiln/render/config"
+	"kiln/render/folder"
 	"kiln/render/pack/cloudinit"
 	"kiln/render/pack/ignition"
 )
@@ -50,7 +51,7 @@ func inputs(t testing.TB, name string) (*config.Cluster, *pki.Bundle) {
 
 func readInputs(name string) (*config.Cluster, *pki.Bundle, error) {
 	dir := filepath.Join(clusters, name)
-	c, err := render.Config(filepath.Join(dir, "cluster.yaml"))
+	c, err := render.Config(&folder.Input{Path: filepath.Join(dir, "cluster.yaml")})
 	if err != nil {
 		return nil, nil, err
 	}

@@ -7,12 +7,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kiln/pki/rotation"
+	"kiln/pki"
 	"kiln/render"
 	"kiln/render/facts/node"
 	"kiln/render/plan"
 	"kiln/render/twin/review"
-	"kiln/render/twin/shown"
 )
 
 // identity returns what the last line of the machine's list of files says of it.
@@ -43,9 +42,9 @@ func TestIdentity(t *testing.T) {
 			}))
 			require.NoError(t, err, name)
 			digest, roots, _ := strings.Cut(identity(n), " ")
-			require.Equal(t, shown.Digest(read.Machines[i]), digest, "%s: %s", name, m.Name)
-			for _, f := range rotation.Facts(&bundle.Public) {
-				if root, ok := strings.CutPrefix(f.Name, rotation.FactPrefix); ok {
+			require.Equal(t, review.Digest(read.Machines[i]), digest, "%s: %s", name, m.Name)
+			for _, f := range bundle.Public.Facts() {
+				if root, ok := strings.CutPrefix(f.Name, pki.RotationFact); ok {
 					require.Contains(t, roots, root+": "+f.Value, name)
 				}
 			}
@@ -61,13 +60,13 @@ func TestEdited(t *testing.T) {
 	for _, name := range cases(t) {
 		for _, n := range nodes(t, name) {
 			n = clone(n)
-			require.False(t, shown.Edited(n), name)
+			require.False(t, review.IsEdited(n), name)
 			f := n.File("/etc/kiln/machine")
 			f.Content = append(f.Content, ' ')
-			require.True(t, shown.Edited(n), name)
+			require.True(t, review.IsEdited(n), name)
 			f.Content = f.Content[:len(f.Content)-1]
 			n.Files = append(n.Files, node.File{Path: "/etc/other"})
-			require.True(t, shown.Edited(n), name)
+			require.True(t, review.IsEdited(n), name)
 		}
 	}
 }

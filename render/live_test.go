@@ -22,7 +22,7 @@ import (
 	"kiln/render/machine/layout"
 	"kiln/render/plan"
 	"kiln/render/twin/change"
-	"kiln/render/twin/shown"
+	"kiln/render/twin/review"
 	"kiln/test/need"
 	"kiln/test/script"
 )
@@ -204,10 +204,10 @@ func (e *edited) openKeys(t *testing.T, name string) {
 	t.Helper()
 	i := slices.IndexFunc(e.Machines, func(m *change.Machine) bool { return m.Name == name })
 	m := e.Machines[i]
-	was := shown.DigestOf(m)
+	was := review.DigestOf(m)
 	m.Entries.Find(change.Key{Kind: "dir", ID: plan.PKIDir}).Traits["mode"] = "0755"
 	m.Twin = ""
-	m.Twin = shown.DigestOf(m)
+	m.Twin = review.DigestOf(m)
 	require.NotEqual(t, was, m.Twin)
 	n := clone(e.nodes[name])
 	n.Dirs = slices.Clone(n.Dirs)

@@ -19,34 +19,21 @@ import (
 // smaller limit.
 const maxConfig = 8 << 20
 
-// Config reads and parses the configuration in the file path. The files that it names are read from
-// the same folder or below it; no link is followed out of that folder. Mistakes in the file come
-// back as config.Problems.
-func Config(path string) (*config.Cluster, error) {
-	return readConfig(path, config.Parse)
-}
+// Config reads and parses a configuration. The files that it names are read from its own folder or
+// below it, or from the working folder if it comes from standard input; no link is followed out of
+// that folder. Mistakes in the configuration come back as config.Problems.
+func Config(in *folder.Input) (*config.Cluster, error) { return readConfig(in, config.Parse) }
 
 // ConfigPublic is Config for a place without secrets: files with secrets that the configuration
 // names may be missing.
-func ConfigPublic(path string) (*config.Cluster, error) {
-	return readConfig(path, config.ParsePublic)
-}
-
-// parser is config.Parse or config.ParsePublic.
-type parser func(path string, data []byte, files fs.FS) (*config.Cluster, error)
-
-func readConfig(path string, parse parser) (*config.Cluster, error) {
-	data, err := folder.Read(path, maxConfig)
-	if err != nil {
-		return nil, err
-	}
-	return parseIn(filepath.Dir(path), path, data, parse)
+func ConfigPublic(in *folder.Input) (*config.Cluster, error) {
+	return readConfig(in, config.ParsePublic)
 }
 
 // ConfigUnlocked is ConfigPublic without the lock (config.ParseUnlocked). It also returns what the
 // lock has now.
 func ConfigUnlocked(path string) (c *config.Cluster, locked *config.Locked, err error) {
-	if c, err = readConfig(path, config.ParseUnlocked); err != nil {
+	if c, err = readConfig(&folder.Input{Path: path}, config.ParseUnlocked); err != nil {
 		return nil, nil, err
 	}
 	root, err := os.OpenRoot(filepath.Dir(path))
@@ -58,25 +45,19 @@ func ConfigUnlocked(path string) (c *config.Cluster, locked *config.Locked, err 
 	return c, locked, err
 }
 
-// ConfigData is Config for a configuration that is not in a file. name stands for it in messages,
-// and dir takes the place of its folder.
-func ConfigData(name, dir string, data []byte) (*config.Cluster, error) {
-	return parseIn(dir, name, data, config.Parse)
-}
-
-// ConfigPublicData is ConfigData for a place without secrets.
-func ConfigPublicData(name, dir string, data []byte) (*config.Cluster, error) {
-	return parseIn(dir, name, data, config.ParsePublic)
-}
-
-// parseIn parses a configuration whose files are in the folder dir.
-func parseIn(dir, name string, data []byte, parse parser) (*config.Cluster, error) {
-	root, err := os.OpenRoot(dir)
+func readConfig(
+	in *folder.Input, parse func(path string, data []byte, files fs.FS) (*config.Cluster, error),
+) (*config.Cluster, error) {
+	data, err := in.Read(maxConfig)
+	if err != nil {
+		return nil, err
+	}
+	root, err := os.OpenRoot(filepath.Dir(in.Path)) // of Stdin it is the working folder
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = root.Close() }()
-	return parse(name, data, regularFS{root.FS()})
+	return parse(in.Name(), data, regularFS{root.FS()})
 }
 
 // regularFS opens only regular files and folders. Reading a pipe would wait for its other end.

@@ -16,8 +16,8 @@ import (
 	"kiln/render/pack/document"
 	"kiln/render/pack/ignition"
 	"kiln/render/plan"
+	"kiln/render/secret"
 	"kiln/render/twin/review"
-	"kiln/render/twin/shown"
 )
 
 // Cluster is a cluster ready to be rendered machine by machine. Its methods may be called from
@@ -47,7 +47,7 @@ func NewPublic(c *config.Cluster, p *pki.Public) (*Cluster, error) {
 }
 
 // later is what a machine needs of the wings above it.
-var later = assembly.Later{Translate: ignition.Translate, Digest: shown.NodeDigest}
+var later = assembly.Later{Translate: ignition.Translate, Digest: review.NodeDigest}
 
 // newCluster adds a checker to the result of assembly.New or assembly.NewPublic.
 func newCluster(a *assembly.Cluster, err error) (*Cluster, error) {
@@ -57,21 +57,25 @@ func newCluster(a *assembly.Cluster, err error) (*Cluster, error) {
 	if err := unsigned(a, time.Time{}); err != nil {
 		return nil, err
 	}
-	problems := slices.Concat(images.Unpinned(a), document.RefusedExposures(a))
+	problems := slices.Concat(images.Unpinned(a), document.RefusedExposures(secretCluster(a)))
 	if len(problems) > 0 {
 		return nil, problems
 	}
 	r := &Cluster{Cluster: a, explainer: explain.New(a)}
 	r.checker = sync.OnceValue(func() *check.Checker {
 		return check.New(&check.Cluster{
-			Plan: r.Plan, Public: r.Public, Bundle: r.Bundle,
-			Objects: r.Objects, Joining: r.Joining,
+			Cluster: *secretCluster(a), Bundle: a.Bundle,
 			Origin: r.explainer.Origin,
 			Source: r.explainer.Source,
 			Cause:  r.explainer.Cause,
 		})
 	})
 	return r, nil
+}
+
+// secretCluster returns what the table of secrets asks of a cluster.
+func secretCluster(a *assembly.Cluster) *secret.Cluster {
+	return &secret.Cluster{Plan: a.Plan, Public: a.Public, Objects: a.Objects, Joining: a.Joining}
 }
 
 // Check fails if n breaks a rule that every machine must keep, whatever the configuration. The
@@ -97,7 +101,7 @@ func (r *Cluster) Document(i int) (*document.Document, error) {
 	if err != nil {
 		return nil, err
 	}
-	return document.Pack(r.Cluster, &r.Plan.Machines[i], n)
+	return document.Pack(secretCluster(r.Cluster), &r.Plan.Machines[i], n)
 }
 
 // checked returns everything that the i-th machine of the plan receives, and fails if Check does.
@@ -110,7 +114,9 @@ func (r *Cluster) checked(i int) (*node.Node, error) {
 }
 
 // Exposures returns what documents and bodies hold that is worth stealing, and who can read them.
-func (r *Cluster) Exposures() []document.ExposureGroup { return document.ExposureGroups(r.Cluster) }
+func (r *Cluster) Exposures() []document.ExposureGroup {
+	return document.ExposureGroups(secretCluster(r.Cluster))
+}
 
 // Unmarked returns the paths of the user's files that a review twin shows and kiln unpack hides.
 func (r *Cluster) Unmarked() []string { return review.Unmarked(r.Cluster) }

@@ -6,7 +6,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kiln/render/twin/review"
-	"kiln/render/twin/shown"
 )
 
 // TestTwinIsReadAsItWasWritten: the state that is read from the twin of a case is the state that
@@ -22,7 +21,7 @@ func TestTwinIsReadAsItWasWritten(t *testing.T) {
 			got, err := review.Read(files)
 			require.NoError(t, err)
 			for i, m := range want.Machines { // a twin holds no digest
-				require.Equal(t, m.Twin, shown.Digest(got.Machines[i]), m.Name)
+				require.Equal(t, m.Twin, review.Digest(got.Machines[i]), m.Name)
 				got.Machines[i].Twin = m.Twin
 			}
 			require.Equal(t, want, got)

@@ -24,6 +24,7 @@ import (
 	"kiln/render"
 	"kiln/render/config"
 	"kiln/render/facts/node"
+	"kiln/render/folder"
 	"kiln/render/plan"
 )
 
@@ -273,7 +274,7 @@ func TestTwinNeedsNoSecret(t *testing.T) {
 			for _, secret := range secretFiles(c) {
 				require.NoError(t, os.Remove(filepath.Join(dir, secret)))
 			}
-			c, err = render.ConfigPublic(filepath.Join(dir, "cluster.yaml"))
+			c, err = render.ConfigPublic(&folder.Input{Path: filepath.Join(dir, "cluster.yaml")})
 			require.NoError(t, err)
 			r, err := render.NewPublic(c, public)
 			require.NoError(t, err)

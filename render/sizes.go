@@ -55,7 +55,7 @@ func (r *Cluster) size(i int, shares map[string]int) (Size, error) {
 		return Size{}, err
 	}
 	m := &r.Plan.Machines[i]
-	d, err := document.Pack(r.Cluster, m, n)
+	d, err := document.Pack(secretCluster(r.Cluster), m, n)
 	if err != nil {
 		return Size{}, err
 	}

@@ -9,7 +9,6 @@ import (
 	"sync"
 	"time"
 
-	"kiln/pki/rotation"
 	"kiln/render/folder"
 	"kiln/render/pack/document"
 	"kiln/render/plan"
@@ -212,7 +211,7 @@ func (w *writer) finishDocuments(entries []document.Entry) error {
 		APIVersion: document.InventoryVersion, Kind: document.InventoryKind,
 		Name: w.cluster.Plan.Name, Cluster: w.cluster.Public.Cluster,
 		Kubernetes: w.cluster.Plan.Version,
-		Facts:      append(w.cluster.Plan.Overview(), rotation.Facts(w.cluster.Public)...),
+		Facts:      append(w.cluster.Plan.Overview(), w.cluster.Public.Facts()...),
 		Roots:      w.cluster.Bundle.Fingerprints(),
 		Documents:  entries,
 	}
@@ -244,7 +243,7 @@ func (w *writer) machine(i int) (entry document.Entry, err error) {
 		return document.Entry{}, err
 	}
 	if w.documents != nil {
-		d, err := document.Pack(w.cluster.Cluster, &w.cluster.Plan.Machines[i], n)
+		d, err := document.Pack(secretCluster(w.cluster.Cluster), &w.cluster.Plan.Machines[i], n)
 		if err != nil {
 			return document.Entry{}, err
 		}

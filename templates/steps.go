@@ -89,17 +89,6 @@ func Steps(steps, kinds []string) string {
 	return b.String()
 }
 
-// CheckKinds returns the kinds of checks that there are functions for, sorted.
-func CheckKinds() (kinds []string) {
-	for name := range functions {
-		if kind, ok := strings.CutPrefix(name, "check_"); ok {
-			kinds = append(kinds, strings.ReplaceAll(kind, "_", "-"))
-		}
-	}
-	slices.Sort(kinds)
-	return kinds
-}
-
 var (
 	words      = regexp.MustCompile(`[a-z_]+`)
 	definition = regexp.MustCompile(`^([a-z_0-9]+)\(\) \{`)

@@ -78,8 +78,8 @@ code 3 (docs/live.md).
 	}
 	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		if strings.Contains(err.Error(), "'f' in -f") { // as with kubectl apply
-			return term.Errorf("kiln apply takes a machine's folder, such as nodes/worker-1, " +
-				"and has no -f")
+			return term.UsageErrorf("kiln apply takes a machine's folder, such as " +
+				"nodes/worker-1, and has no -f")
 		}
 		return cmd.Root().FlagErrorFunc()(cmd, err)
 	})
@@ -103,12 +103,13 @@ func (f *applyFlags) check(cmd *cobra.Command) error {
 	f.states.Bundle.Stdin, f.states.Messages = cmd.InOrStdin(), cmd.ErrOrStderr()
 	switch {
 	case len(f.since) == 0:
-		return term.Errorf("--since is missing: name the state whose document the machine runs, " +
-			"such as main:review")
+		return term.UsageErrorf("--since is missing: name the state whose document the machine " +
+			"runs, such as main:review")
 	case (f.ssh == "") == (f.out == ""):
-		return term.Errorf("say how to reach the machine, with one of --ssh TARGET and --out FILE")
+		return term.UsageErrorf("say how to reach the machine, with one of --ssh TARGET and " +
+			"--out FILE")
 	case f.out == "-":
-		return term.Errorf("--out -: the script holds secrets, which are never printed; " +
+		return term.UsageErrorf("--out -: the script holds secrets, which are never printed; " +
 			"name a file")
 	}
 	if err := checkSSH(f.ssh); err != nil {

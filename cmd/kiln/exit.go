@@ -102,7 +102,7 @@ func wantsJSON(verb *cobra.Command, args []string) bool {
 // has written something before.
 func exitCode(verb *cobra.Command, err error, wrote bool, messages io.Writer) int {
 	var problems config.Problems
-	var wrong term.Error
+	var wrong term.UsageError
 	var report term.ReportError
 	var served servedError
 	var stdout stdoutError

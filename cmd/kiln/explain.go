@@ -12,12 +12,13 @@ import (
 	"kiln/cmd/kiln/vault"
 	"kiln/render"
 	"kiln/render/config"
+	"kiln/render/folder"
 	"kiln/render/text/wording"
 )
 
 type explainFlags struct {
 	node, form string
-	config     term.Configuration
+	config     folder.Input
 	bundle     vault.Source
 }
 
@@ -53,7 +54,7 @@ Files need the bundle or its public half. No secret is ever shown.`,
 			err := f.run(cmd, asked)
 			var unknown *wording.Unknown
 			if errors.As(err, &unknown) {
-				return term.Error{Err: err}
+				return term.UsageError{Err: err}
 			}
 			return err
 		},
@@ -75,13 +76,13 @@ Files need the bundle or its public half. No secret is ever shown.`,
 func (f *explainFlags) check(cmd *cobra.Command, asked string) error {
 	switch {
 	case f.node == "" && f.config.Path != "":
-		return term.Errorf("--config needs --node: whose value is asked for? " +
+		return term.UsageErrorf("--config needs --node: whose value is asked for? " +
 			"For example --node worker-1; without both, a field of cluster.yaml is documented")
 	case f.node == "" && strings.HasPrefix(asked, "/"):
-		return term.Errorf("%s lies on a machine; name the machine, "+
+		return term.UsageErrorf("%s lies on a machine; name the machine, "+
 			"for example with --node worker-1 --config cluster.yaml", asked)
 	case f.node != "" && asked == "":
-		return term.Errorf("which value of %s? Name a setting or a file, "+
+		return term.UsageErrorf("which value of %s? Name a setting or a file, "+
 			"for example kubelet.maxPods or /etc/motd", f.node)
 	}
 	if err := vault.CheckSource(&f.bundle); err != nil || f.node == "" {
@@ -99,7 +100,7 @@ func (f *explainFlags) run(cmd *cobra.Command, asked string) error {
 		f.bundle.Stdin = cmd.InOrStdin()
 		return f.file(out, asked)
 	}
-	c, err := f.config.Public()
+	c, err := render.ConfigPublic(&f.config)
 	if err != nil {
 		return err
 	}
@@ -121,7 +122,7 @@ func (f *explainFlags) run(cmd *cobra.Command, asked string) error {
 func (f *explainFlags) field(out io.Writer, asked string) error {
 	doc, ok := config.Field(cmp.Or(asked, "spec"))
 	if !ok {
-		return term.Error{Err: config.NoField(asked)}
+		return term.UsageError{Err: config.NoField(asked)}
 	}
 	if f.form == "json" {
 		return term.JSON(out, doc)
@@ -136,7 +137,7 @@ func (f *explainFlags) field(out io.Writer, asked string) error {
 
 // file explains a file on the machine, or a value in a file.
 func (f *explainFlags) file(out io.Writer, asked string) error {
-	c, err := f.config.Public()
+	c, err := render.ConfigPublic(&f.config)
 	if err != nil {
 		return err
 	}

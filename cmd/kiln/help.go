@@ -31,7 +31,7 @@ func helpCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, list []string) error {
 			verb, unknown := findVerb(cmd.Root(), list)
 			if unknown != "" {
-				return term.Errorf("there is no help about %q%s",
+				return term.UsageErrorf("there is no help about %q%s",
 					strings.Join(list, " "), term.SuggestVerb(verb, unknown))
 			}
 			verb.InitDefaultHelpFlag() // the help lists it

@@ -6,10 +6,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"kiln/cmd/kiln/term"
+	"kiln/render/folder"
 )
 
 func imagesCommand() *cobra.Command {
-	var source term.Configuration
+	var source folder.Input
 	var form string
 	cmd := &cobra.Command{
 		Use:         "images [FILE]",

@@ -36,7 +36,7 @@ machines that boot from the network.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			content, err := firstConfig(o)
 			if err != nil {
-				return term.Error{Err: err}
+				return term.UsageError{Err: err}
 			}
 			_, err = cmd.OutOrStdout().Write(content)
 			return err
@@ -76,7 +76,7 @@ func firstConfig(o config.InitOptions) ([]byte, error) {
 		return nil, fmt.Errorf("--workers %d: want 0 to %d", n, maxWorkers)
 	}
 	content := config.Init(o)
-	_, err := config.Parse(term.Default, content, nil)
+	_, err := config.Parse(term.DefaultConfig, content, nil)
 	var problems config.Problems
 	if !errors.As(err, &problems) {
 		return content, err

@@ -80,7 +80,7 @@ func selectMachines(names []string) (dir string, entries []render.Entry, err err
 		if dir == "" {
 			dir = at
 		} else if term.AbsolutePath(dir) != term.AbsolutePath(at) {
-			return "", nil, term.Errorf("%s and %s: machines of two renderings; "+
+			return "", nil, term.UsageErrorf("%s and %s: machines of two renderings; "+
 				"call kiln once for each", dir, at)
 		}
 		for i := range found {

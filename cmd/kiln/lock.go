@@ -12,11 +12,12 @@ import (
 	"kiln/cmd/kiln/term"
 	"kiln/render"
 	"kiln/render/config"
+	"kiln/render/folder"
 )
 
 // lockFlags are the flags of kiln lock.
 type lockFlags struct {
-	source     term.Configuration
+	source     folder.Input
 	mirror     string
 	trust      bool
 	form       string
@@ -45,8 +46,8 @@ login have stored.
 With --save all files are fetched and kept in a new folder, each below the path of its
 URL. Any web server can hand them out as a mirror (binaries.mirror); kiln serve does.
 
-This is the one verb that asks registries and mirrors. It uses the proxy of the environment
-(HTTPS_PROXY, NO_PROXY). docs/binaries.md says what is fetched from where.`,
+It uses the proxy of the environment (HTTPS_PROXY, NO_PROXY). docs/binaries.md says what
+is fetched from where.`,
 		Example: `  kiln lock cluster.yaml
   kiln lock cluster.yaml --images
   kiln lock cluster.yaml --check
@@ -72,21 +73,21 @@ This is the one verb that asks registries and mirrors. It uses the proxy of the 
 }
 
 func (f *lockFlags) run(cmd *cobra.Command) error {
-	if f.source.Path == term.Stdin {
-		return term.Errorf("kiln lock writes beside the configuration; name its file")
+	if f.source.Path == folder.Stdin {
+		return term.UsageErrorf("kiln lock writes beside the configuration; name its file")
 	}
 	if problem := config.MirrorProblem(f.mirror); f.mirror != "" && problem != "" {
-		return term.Errorf("--mirror: %s", problem)
+		return term.UsageErrorf("--mirror: %s", problem)
 	}
 	if f.trust && !strings.HasPrefix(f.mirror, "https://") {
-		return term.Errorf("--trust-mirror needs a --mirror that begins with https://")
+		return term.UsageErrorf("--trust-mirror needs a --mirror that begins with https://")
 	}
 	if f.check && f.save != "" {
-		return term.Errorf("--check writes nothing, and --save does; give one of them")
+		return term.UsageErrorf("--check writes nothing, and --save does; give one of them")
 	}
 	instead, err := lock.ParseRegistries(f.registries)
 	if err != nil {
-		return term.Errorf("--registry: %s", err)
+		return term.UsageErrorf("--registry: %s", err)
 	}
 	c, locked, err := render.ConfigUnlocked(f.source.Path)
 	if err != nil {
@@ -105,7 +106,7 @@ func (f *lockFlags) run(cmd *cobra.Command) error {
 		err = errors.New("the lock has no images; add --images")
 	}
 	if err != nil {
-		return term.Errorf("--registry: %s", err)
+		return term.UsageErrorf("--registry: %s", err)
 	}
 	ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()

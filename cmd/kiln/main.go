@@ -1,5 +1,6 @@
 // Command kiln renders Kubernetes machines offline: from one cluster.yaml and one bundle of secrets
-// it makes one finished boot document per machine.
+// it makes one finished boot document per machine. This package has the list of its verbs
+// (main.go), what each of them touches (reach.go), and the verbs that need few files.
 package main
 
 import (
@@ -88,7 +89,7 @@ func root() *cobra.Command {
 		return cmp.Or(term.CheckEmpty(cmd), term.CheckChoices(cmd))
 	}
 	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return term.Error{Err: term.SuggestFlag(cmd, err)}
+		return term.UsageError{Err: term.SuggestFlag(cmd, err)}
 	})
 	cmd.SetUsageTemplate(strings.NewReplacer(
 		".FlagUsages ", fmt.Sprintf(".FlagUsagesWrapped %d ", helpWidth),
@@ -127,6 +128,7 @@ func root() *cobra.Command {
 		}
 		cmd.AddCommand(part.verbs...)
 	}
+	addReach(cmd)
 	term.RefuseControl(cmd)
 	cmd.SetHelpCommandGroupID(others)
 	cmd.SetCompletionCommandGroupID(others)

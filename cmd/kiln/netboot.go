@@ -78,20 +78,20 @@ func (f *netbootFlags) add(cmd *cobra.Command) {
 // check returns an error if flags are missing or wrong by themselves, and completes them.
 func (f *netbootFlags) check() error {
 	if f.URL == "" || f.Out == "" {
-		return term.Error{Err: errors.Join(
+		return term.UsageError{Err: errors.Join(
 			term.CheckGiven("url", f.URL, "http://10.0.0.5:8080"),
 			term.CheckGiven("out", f.Out, "./netboot"),
 		)}
 	}
 	if err := f.CheckAddresses(); err != nil {
-		return term.Error{Err: err}
+		return term.UsageError{Err: err}
 	}
 	f.Initrd = f.ignition == "initrd"
 	switch {
 	case f.ignition != "url" && !f.Initrd:
-		return term.Errorf("--ignition %s: want url or initrd", f.ignition)
+		return term.UsageErrorf("--ignition %s: want url or initrd", f.ignition)
 	case f.Initrd && f.Matchbox != "":
-		return term.Errorf("--matchbox is for configurations over HTTP, and " +
+		return term.UsageErrorf("--matchbox is for configurations over HTTP, and " +
 			"--ignition initrd for those that come with the kernel; leave one out")
 	}
 	return nil
@@ -110,7 +110,7 @@ func (f *netbootFlags) run(cmd *cobra.Command, name string) error {
 			"because the scripts belong together", name, dir)
 	}
 	if err := f.Prepare(inv); err != nil {
-		return term.Error{Err: err}
+		return term.UsageError{Err: err}
 	}
 	result, changes, err := f.Write(dir, inv)
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"kiln/render"
 	"kiln/render/fleet/report"
 	"kiln/render/fleet/rollout"
+	"kiln/render/folder"
 	"kiln/render/text/wording"
 	"kiln/render/twin/change"
 )
@@ -18,7 +19,7 @@ import (
 // pageInput is what the page is made from.
 type pageInput struct {
 	States  state.Reader
-	Config  term.Configuration
+	Config  folder.Input
 	Since   string          // an older state to compare with; empty for none
 	Options rollout.Options // of the steps from the older state
 }

@@ -49,7 +49,7 @@ func named(names []string) ([]target.Platform, error) {
 		}
 		all = append(all, p.Name)
 	}
-	return nil, term.Errorf("%s: kiln knows no platform with this name; kiln platforms lists "+
+	return nil, term.UsageErrorf("%s: kiln knows no platform with this name; kiln platforms lists "+
 		"all%s", names[0], wording.Hint(names[0], all))
 }
 

@@ -25,8 +25,8 @@ const longest = 10 * time.Minute
 // checkSSH returns an error if the value of --ssh is a flag of ssh.
 func checkSSH(target string) error {
 	if strings.HasPrefix(target, "-") {
-		return term.Errorf("--ssh %s: that is a flag of ssh, and not a machine; put flags into "+
-			"ssh's own configuration", target)
+		return term.UsageErrorf("--ssh %s: that is a flag of ssh, and not a machine; put flags "+
+			"into ssh's own configuration", target)
 	}
 	return nil
 }

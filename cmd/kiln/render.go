@@ -18,12 +18,13 @@ import (
 	"kiln/cmd/kiln/vault"
 	"kiln/render"
 	"kiln/render/config"
+	"kiln/render/folder"
 	"kiln/render/twin/change"
 )
 
 type renderFlags struct {
 	vault.Run
-	source term.Configuration
+	source folder.Input
 	form   string
 	dry    bool      // --check
 	now    time.Time // of the run
@@ -84,11 +85,11 @@ func (f *renderFlags) check() error {
 		}
 	}
 	if f.Public != "" && f.Out != "" {
-		return term.Errorf("--public is for --review alone: documents hold secrets; " +
+		return term.UsageErrorf("--public is for --review alone: documents hold secrets; " +
 			"leave --out or --public out")
 	}
 	if len(f.NewRecipients) > 0 && f.Out == "" {
-		return term.Errorf("%s is for --out: a review twin makes no bundle; leave %[1]s out",
+		return term.UsageErrorf("%s is for --out: a review twin makes no bundle; leave %[1]s out",
 			vault.RecipientFlag)
 	}
 	return cmp.Or(vault.CheckSource(&f.Source), f.checkFolders())
@@ -103,16 +104,16 @@ func (f *renderFlags) checkFolders() error {
 	out := term.ResolvePath(f.Out)
 	switch {
 	case f.Review != "" && out == term.ResolvePath(f.Review):
-		return term.Errorf("--out and --review name one folder; " +
+		return term.UsageErrorf("--out and --review name one folder; " +
 			"secrets and what goes into git need two")
 	case f.Review != "" && (term.PathWithin(f.Out, f.Review) || term.PathWithin(f.Review, f.Out)):
-		return term.Errorf("--out and --review: the one folder is in the other; " +
+		return term.UsageErrorf("--out and --review: the one folder is in the other; " +
 			"secrets and what goes into git need two")
-	case f.Config == term.Stdin && out == term.ResolvePath("."):
-		return term.Errorf("--out %s: the bundle is in it; name a folder for the documents "+
+	case f.Config == folder.Stdin && out == term.ResolvePath("."):
+		return term.UsageErrorf("--out %s: the bundle is in it; name a folder for the documents "+
 			"alone, for example --out ./nodes", f.Out)
 	case term.PathWithin(f.Out, f.Config) || out == term.ResolvePath(filepath.Dir(f.Config)):
-		return term.Errorf("--out %s: %s is in it; name a folder for the documents "+
+		return term.UsageErrorf("--out %s: %s is in it; name a folder for the documents "+
 			"alone, for example --out ./nodes", f.Out, f.Config)
 	}
 	return nil
@@ -127,7 +128,7 @@ func (f *renderFlags) run(cmd *cobra.Command) error {
 		return err
 	}
 	messages := cmd.ErrOrStderr()
-	cluster, err := f.source.Config()
+	cluster, err := render.Config(&f.source)
 	if err != nil {
 		return err
 	}
@@ -187,7 +188,7 @@ func (f *renderFlags) run(cmd *cobra.Command) error {
 
 // runReview writes the review twin alone. It needs no secret, and uses none if there are any.
 func (f *renderFlags) runReview(cmd *cobra.Command) error {
-	cluster, err := f.source.Public()
+	cluster, err := render.ConfigPublic(&f.source)
 	if err != nil {
 		return err
 	}

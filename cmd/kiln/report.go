@@ -42,8 +42,8 @@ because documents hold secrets. docs/report.md explains it.`,
 				f.runs.Check(&f.States.Bundle),
 			)
 			if err == nil && f.runs.Given() && f.Since == "" {
-				err = term.Errorf("--nodes and --kubeconfig say what runs of a change: name the " +
-					"older state as well, with --since")
+				err = term.UsageErrorf("--nodes and --kubeconfig say what runs of a change: name " +
+					"the older state as well, with --since")
 			}
 			if err != nil {
 				return err

@@ -22,10 +22,10 @@ func secretsCommand() *cobra.Command {
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, list []string) error {
 			if len(list) > 0 {
-				return term.Errorf("unknown verb %q of secrets%s",
+				return term.UsageErrorf("unknown verb %q of secrets%s",
 					list[0], term.SuggestVerb(cmd, list[0]))
 			}
-			return term.Errorf("kiln secrets needs a verb; " +
+			return term.UsageErrorf("kiln secrets needs a verb; " +
 				"for example: kiln secrets public --secrets prod.secrets.yaml")
 		},
 	}

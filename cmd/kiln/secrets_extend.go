@@ -70,9 +70,9 @@ func (f *extendFlags) check() error {
 	case f.Secrets == "":
 		return term.CheckGiven("secrets", f.Secrets, "prod.secrets.yaml")
 	case f.window <= 0:
-		return term.Errorf("--window %s: want a time ahead, such as 168h", f.window)
+		return term.UsageErrorf("--window %s: want a time ahead, such as 168h", f.window)
 	case f.window > maxWindow && !f.long:
-		return term.Errorf("--window %s: longer than %s, and nobody can revoke the "+
+		return term.UsageErrorf("--window %s: longer than %s, and nobody can revoke the "+
 			"install credential (system:masters) before it ends; want a shorter one, or add "+
 			"--longer-than-a-week", f.window, maxWindow)
 	}

@@ -6,12 +6,13 @@ import (
 	"kiln/cmd/kiln/term"
 	"kiln/cmd/kiln/vault"
 	"kiln/render"
+	"kiln/render/folder"
 )
 
 // publicFlags are the flags of kiln secrets public.
 type publicFlags struct {
 	vault.Source
-	config    term.Configuration
+	config    folder.Input
 	out, form string
 }
 
@@ -52,7 +53,7 @@ it again after every change of the bundle.`,
 // check returns an error if flags are missing or contradict each other.
 func (f *publicFlags) check() error {
 	if f.form == "json" && f.out == "" {
-		return term.Errorf("-o json reports what --out wrote, and --out is missing; " +
+		return term.UsageErrorf("-o json reports what --out wrote, and --out is missing; " +
 			"for example --out prod.public.yaml")
 	}
 	return nil
@@ -61,7 +62,7 @@ func (f *publicFlags) check() error {
 func (f *publicFlags) run(cmd *cobra.Command) error {
 	f.Stdin = cmd.InOrStdin()
 	if f.config.Path != "" {
-		c, err := f.config.Public()
+		c, err := render.ConfigPublic(&f.config)
 		if err != nil {
 			return err
 		}

@@ -98,39 +98,39 @@ func (f *serveFlags) add(cmd *cobra.Command) {
 func (f *serveFlags) check() error {
 	host, port, err := net.SplitHostPort(f.listen)
 	if err != nil || port == "" {
-		return term.Errorf("--listen %s: want an address and a port, such as 10.0.0.5:8443",
+		return term.UsageErrorf("--listen %s: want an address and a port, such as 10.0.0.5:8443",
 			f.listen)
 	}
 	if f.peers, err = serve.ParsePeers(f.from); err != nil {
-		return term.Error{Err: err}
+		return term.UsageError{Err: err}
 	}
 	switch {
 	case f.window <= 0:
-		return term.Errorf("--window %s: want a time ahead, such as 1h", f.window)
+		return term.UsageErrorf("--window %s: want a time ahead, such as 1h", f.window)
 	case f.waitTimeout < 0 || f.waitTimeout > 0 && !f.wait:
-		return term.Errorf("--wait-timeout %s: want a time ahead, and --wait", f.waitTimeout)
+		return term.UsageErrorf("--wait-timeout %s: want a time ahead, and --wait", f.waitTimeout)
 	case f.poolLimit < 1:
-		return term.Errorf("--pool-limit %d: want the number of machines in a pool, 1 or more",
+		return term.UsageErrorf("--pool-limit %d: want the number of machines in a pool, 1 or more",
 			f.poolLimit)
 	case f.bundle.Secrets == "" && len(f.names) > 0:
-		return term.Errorf("--tls-name: a certificate needs the cluster's CA; " +
+		return term.UsageErrorf("--tls-name: a certificate needs the cluster's CA; " +
 			"name the bundle with --secrets")
 	case f.bundle.Secrets != "" && f.plain:
-		return term.Errorf("--secrets is for TLS and --plain-http for none; " +
+		return term.UsageErrorf("--secrets is for TLS and --plain-http for none; " +
 			"name one of them")
 	case serve.IsLoopback(host) && !f.peers.Any():
-		return term.Errorf("--listen %s: this computer alone reaches it, and no machine has such "+
-			"an address: --from 127.0.0.1 gives documents to everybody on this computer, such as "+
-			"a proxy before the server; machines need --listen with an address of their network",
+		return term.UsageErrorf("--listen %s: this computer alone reaches it, and no machine has "+
+			"such an address: --from 127.0.0.1 gives documents to everybody on this computer, such "+
+			"as a proxy before the server; machines need --listen with an address of their network",
 			f.listen)
 	case f.bundle.Secrets == "" && !f.plain && !serve.IsLoopback(host):
-		return term.Errorf("--listen %s: documents hold secrets, and this address is not "+
+		return term.UsageErrorf("--listen %s: documents hold secrets, and this address is not "+
 			"loopback: give --secrets for TLS, or --plain-http if nobody else can listen on that "+
 			"network", f.listen)
 	}
 	if f.bundle.Secrets != "" {
 		if f.names, err = serve.TLSNames(f.listen, host, f.names); err != nil {
-			return term.Error{Err: err}
+			return term.UsageError{Err: err}
 		}
 	}
 	return nil

@@ -14,6 +14,7 @@ import (
 	"kiln/pki/request"
 	"kiln/render"
 	"kiln/render/config"
+	"kiln/render/folder"
 	"kiln/render/machine/images"
 )
 
@@ -21,7 +22,7 @@ import (
 // that parsing cannot find, such as a patch that changes nothing or an add-on object without a
 // name. It shows its progress on messages. It returns the cluster, for its warnings, also if
 // rendering fails, and nil if the cluster cannot be prepared.
-func runTrial(s *term.Configuration, messages io.Writer) (*render.Cluster, error) {
+func runTrial(s *folder.Input, messages io.Writer) (*render.Cluster, error) {
 	r, err := trialCluster(s)
 	if err != nil {
 		return nil, err
@@ -65,8 +66,8 @@ func storedEnds(r *render.Cluster, path string) []string {
 
 // trialCluster returns the cluster of a configuration with secrets that are thrown away. It fails
 // if the configuration is wrong, and if the cluster cannot be prepared.
-func trialCluster(s *term.Configuration) (*render.Cluster, error) {
-	c, err := s.Config()
+func trialCluster(s *folder.Input) (*render.Cluster, error) {
+	c, err := render.Config(s)
 	if err != nil {
 		return nil, err
 	}

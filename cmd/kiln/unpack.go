@@ -77,10 +77,10 @@ place of control characters.`,
 func (f *unpackFlags) check(paths []string) error {
 	switch {
 	case f.out != "" && (f.tree || len(paths) > 0):
-		return term.Errorf("--out writes every file; leave --tree and the names of " +
+		return term.UsageErrorf("--out writes every file; leave --tree and the names of " +
 			"files out")
 	case f.tree && (f.form == "json" || len(paths) > 0):
-		return term.Errorf("--tree is a list for people; " +
+		return term.UsageErrorf("--tree is a list for people; " +
 			"leave -o json and the names of files out")
 	}
 	return nil

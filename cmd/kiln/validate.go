@@ -6,10 +6,11 @@ import (
 	"kiln/cmd/kiln/summary"
 	"kiln/cmd/kiln/term"
 	"kiln/render/config"
+	"kiln/render/folder"
 )
 
 func validateCommand() *cobra.Command {
-	var source term.Configuration
+	var source folder.Input
 	var form string
 	cmd := &cobra.Command{
 		Use:         "validate [FILE]",
@@ -29,7 +30,7 @@ Nothing is written.`,
 }
 
 // validate reports the mistakes in a configuration.
-func validate(cmd *cobra.Command, s *term.Configuration, form string) error {
+func validate(cmd *cobra.Command, s *folder.Input, form string) error {
 	r, err := runTrial(s, cmd.ErrOrStderr())
 	err = term.ExplainFiles(err, term.NamedPaths(cmd))
 	var warnings config.Problems

@@ -79,14 +79,15 @@ func (f *verifyFlags) check(cmd *cobra.Command, document string) error {
 	}
 	switch {
 	case ways != 1:
-		return term.Errorf("say how to ask the machine, with one of --ssh TARGET, --script and " +
-			"--listing FILE")
+		return term.UsageErrorf("say how to ask the machine, with one of --ssh TARGET, --script " +
+			"and --listing FILE")
 	case f.ssh+f.listing == "" && !f.script:
-		return term.Errorf("--ssh and --listing need a value: a machine, or a file")
+		return term.UsageErrorf("--ssh and --listing need a value: a machine, or a file")
 	case f.script && f.form == "json":
-		return term.Errorf("--script prints a program; leave -o json out")
+		return term.UsageErrorf("--script prints a program; leave -o json out")
 	case document == "-" && f.listing == "-":
-		return term.Errorf("standard input is the document or the listing; name a file for one")
+		return term.UsageErrorf("standard input is the document or the listing; name a file for " +
+			"one")
 	}
 	return checkSSH(f.ssh)
 }

@@ -16,6 +16,7 @@ import (
 	"kiln/pki/private"
 	"kiln/pki/request"
 	"kiln/render"
+	"kiln/render/folder"
 	"kiln/render/plan"
 )
 
@@ -24,7 +25,7 @@ import (
 func cluster(t *testing.T) (*pki.Bundle, *plan.Plan) {
 	t.Helper()
 	dir := filepath.Join("..", "..", "testdata", "clusters", "offline-signing")
-	c, err := render.Config(filepath.Join(dir, "cluster.yaml"))
+	c, err := render.Config(&folder.Input{Path: filepath.Join(dir, "cluster.yaml")})
 	require.NoError(t, err)
 	data, err := os.ReadFile(filepath.Join(dir, "bundle", "secrets.yaml"))
 	require.NoError(t, err)

@@ -5,64 +5,11 @@ package rotation
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
-	"strings"
 
 	"kiln/pki"
 	"kiln/render/facts/node"
-	"kiln/render/plan"
 )
-
-// FactPrefix is how the name of the fact about a root begins, in a review twin and in the
-// inventory. The root's name follows.
-const FactPrefix = "rotation "
-
-// ExternalFact is the name of the fact that lists the CAs whose keys are not in the bundle.
-const ExternalFact = "external CAs"
-
-// Facts returns a fact for each root that was rotated: its state; and one for all CAs whose keys
-// are not in the bundle.
-func Facts(p *pki.Public) (facts []plan.Fact) {
-	for _, root := range pki.Roots() {
-		if p.Rotations[root] != nil {
-			facts = append(facts, plan.Fact{
-				Name: FactPrefix + string(root), Value: p.Rotation(root).String(),
-			})
-		}
-	}
-	if external := Externals(p); external != "" {
-		facts = append(facts, plan.Fact{Name: ExternalFact, Value: external})
-	}
-	return facts
-}
-
-// Parse returns the states of the roots that were rotated, as Facts has them, by the names of the
-// roots. It fails if there is a state that kiln does not write.
-func Parse(facts []plan.Fact) (map[string]*pki.Rotation, error) {
-	rotations := map[string]*pki.Rotation{}
-	for _, fact := range facts {
-		root, ok := strings.CutPrefix(fact.Name, FactPrefix)
-		if !ok {
-			continue
-		}
-		r, err := pki.ParseRotation(fact.Value)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w: this is no inventory of kiln's", fact.Name, err)
-		}
-		rotations[root] = &r
-	}
-	return rotations, nil
-}
-
-// Externals returns the value of that fact; empty if the bundle has all keys.
-func Externals(p *pki.Public) string {
-	var roots []string
-	for _, root := range p.External.Roots {
-		roots = append(roots, string(root))
-	}
-	return strings.Join(roots, ",")
-}
 
 // advice is what people have to know of the rotation of a root.
 type advice struct {

@@ -14,7 +14,6 @@ import (
 	"kiln/render/config"
 	"kiln/render/facts/node"
 	"kiln/render/plan"
-	"kiln/render/secret"
 )
 
 // Checker checks the machines of one cluster. Its methods may be called from several goroutines.
@@ -70,11 +69,3 @@ func (k *Checker) Node(m *plan.Machine, n *node.Node) error {
 
 // Warnings returns what the programs of the machines that were checked so far warn of.
 func (k *Checker) Warnings() config.Problems { return k.facts.commands.Warnings() }
-
-// Holds returns an error for each difference between the secrets with which a machine's files are
-// marked and those that a table of secrets gives the machine.
-func (k *Checker) Holds(kinds []secret.Kind, m *plan.Machine, n *node.Node) error {
-	c := &inspection{machine: m}
-	c.failAll(k.facts.confidential.Holds(kinds, m, n))
-	return errors.Join(c.errs...)
-}

@@ -15,7 +15,6 @@ import (
 
 	"kiln/manifests"
 	"kiln/pki"
-	"kiln/render/check/confidential"
 	"kiln/render/check/machine"
 	"kiln/render/config"
 	"kiln/render/facts/node"
@@ -25,18 +24,12 @@ import (
 
 // Cluster is what the checks know of a cluster, apart from the machine that they look at.
 type Cluster struct {
-	Plan   *plan.Plan
-	Public *pki.Public
+	secret.Cluster
 	// Bundle is nil if the cluster is rendered without secrets. Then keys, signatures and tokens
 	// are not checked.
 	Bundle *pki.Bundle
-	// Objects are the API objects that the machines bring, in the order in which they are applied.
-	Objects []manifests.Object
-	// Joining holds the bootstrap tokens that machines may join with, by the names of their
-	// Secrets.
-	Joining map[string]*pki.Joining
 	// Origin returns the sources of a file of a machine. Messages show them.
-	Origin confidential.Sources
+	Origin Sources
 	// Source returns the source of a value in a file of a machine.
 	Source machine.Source
 	// Cause returns the place in the configuration that brought a mistake into a file of a machine.
@@ -68,7 +61,7 @@ type facts struct {
 	// images are those that kiln images prints, by program.
 	images map[string]string
 	// confidential checks the secrets of the machines.
-	confidential *confidential.Checker
+	confidential *secretsChecker
 
 	// kubelets caches *machine.KubeletConfig by its source: many machines share few configurations.
 	kubelets sync.Map
@@ -99,15 +92,13 @@ type proxyConfig struct {
 // error of the cluster.
 func readFacts(c *Cluster) *facts {
 	f := &facts{
-		cluster: c,
-		servers: map[string]map[string]*x509.Certificate{},
-		rolesOf: map[rbacv1.Subject][]string{},
-		tokens:  map[string]bootstrapToken{},
-		images:  c.Plan.UsedImages(),
-		confidential: confidential.New(&secret.Cluster{
-			Plan: c.Plan, Public: c.Public, Objects: c.Objects, Joining: c.Joining,
-		}, c.Bundle, c.Origin),
-		commands: machine.New(c.Plan, c.Source),
+		cluster:      c,
+		servers:      map[string]map[string]*x509.Certificate{},
+		rolesOf:      map[rbacv1.Subject][]string{},
+		tokens:       map[string]bootstrapToken{},
+		images:       c.Plan.UsedImages(),
+		confidential: newSecretsChecker(&c.Cluster, c.Bundle, c.Origin),
+		commands:     machine.New(c.Plan, c.Source),
 	}
 	f.readServers()
 	for _, o := range c.Objects {

@@ -1,5 +1,6 @@
-// Package config reads cluster.yaml. It turns bytes into a Cluster that has all defaults and is
-// valid, or into the list of everything that is wrong with them, each problem with its line and
+// Package config reads cluster.yaml: it has the type, the words and the default of each field, and
+// the rules that a configuration must keep. It turns bytes into a Cluster that has all defaults and
+// is valid, or into the list of everything that is wrong with them, each problem with its line and
 // column. It opens no files itself: it reads those that the configuration names through an fs.FS
 // that the caller gives.
 //

@@ -17,6 +17,7 @@ import (
 	"kiln/render"
 	"kiln/render/config"
 	"kiln/render/explain"
+	"kiln/render/folder"
 )
 
 var all = flag.Bool("all", false, "look at every case, also at those that are like others")
@@ -49,7 +50,8 @@ func TestExplainEveryValue(t *testing.T) {
 		}
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c, err := render.ConfigPublic(filepath.Join(clusters, name, "cluster.yaml"))
+			in := folder.Input{Path: filepath.Join(clusters, name, "cluster.yaml")}
+			c, err := render.ConfigPublic(&in)
 			require.NoError(t, err)
 			bundle, err := os.ReadFile(filepath.Join(clusters, name, "bundle", "secrets.yaml"))
 			require.NoError(t, err)

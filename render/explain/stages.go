@@ -43,7 +43,7 @@ func (r *Explainer) pipeline(m *plan.Machine, file string) *pipeline {
 				return err
 			},
 			matches: func(o manifests.Object) bool {
-				return manifests.ManifestPath(o.Name) == file
+				return plan.ManifestPath(o.Name) == file
 			},
 		}
 	case dir == plan.APIServerDir && m.ControlPlane():

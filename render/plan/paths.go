@@ -73,3 +73,6 @@ const (
 	NodeTokenFile     = "node-bootstrap-token-" // #nosec G101 -- the beginning of a file's name
 	PreviousTokenFile = "previous-bootstrap-token-"
 )
+
+// ManifestPath returns the path on a machine of the static pod of that name.
+func ManifestPath(name string) string { return ManifestsDir + "/" + name + ".yaml" }

@@ -1,9 +1,6 @@
 package secret
 
 import (
-	"fmt"
-	"strings"
-
 	"kiln/render/plan"
 )
 
@@ -18,23 +15,13 @@ const (
 	OfCluster              // own the cluster
 )
 
-// worths describes each Worth: its name, which is the value of maxExposure, what the secrets are,
-// and what a thief can do with them.
-var worths = []struct{ name, secrets, permits string }{
-	None: {"none", "no secret", "learn names, addresses, versions and settings"},
-	OfMachine: {
-		"machine", "keys of that machine, or secrets of yours",
-		"be that kubelet or that program: a kubelet reads the Secrets of the pods on its Node; " +
-			"kiln does not know what your own files and Secrets open",
-	},
-	OfJoin: {
-		"join", "a bootstrap token",
-		"join machines until the token ends, and so be any kubelet that is no control plane's",
-	},
-	OfCluster: {
-		"cluster", "keys to the whole cluster",
-		"own the cluster: sign or take any identity, or read and write all of etcd",
-	},
+// worths holds for each Worth its name, which is the value of maxExposure, and what such secrets
+// are.
+var worths = []struct{ name, secrets string }{
+	None:      {"none", "no secret"},
+	OfMachine: {"machine", "keys of that machine, or secrets of yours"},
+	OfJoin:    {"join", "a bootstrap token"},
+	OfCluster: {"cluster", "keys to the whole cluster"},
 }
 
 // String returns the value of maxExposure.
@@ -61,24 +48,4 @@ func WorthOf(c *Cluster, m *plan.Machine) (most Worth) {
 		}
 	}
 	return most
-}
-
-// WorthPage returns the table of worths as docs/exposure.md shows it, in Markdown.
-func WorthPage() string {
-	var b strings.Builder
-	b.WriteString("| `maxExposure` | secrets | a thief can |\n|---|---|---|\n")
-	for i, w := range worths {
-		var names []string
-		for j := range Kinds {
-			if k := &Kinds[j]; k.Worth == Worth(i) {
-				names = append(names, "`"+k.Name+"`")
-			}
-		}
-		secrets := w.secrets
-		if len(names) > 0 {
-			secrets += ": " + strings.Join(names, ", ")
-		}
-		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", w.name, secrets, w.permits)
-	}
-	return b.String()
 }

@@ -150,23 +150,26 @@ func uses(t *testing.T, p *listed, imports types.Importer) map[string][]string {
 // usage is which names the files of a package use.
 type usage struct {
 	types.Info
-	set *token.FileSet
+	set   *token.FileSet
+	files []*ast.File
 }
 
 // check finds the types of a package, and the names that it uses.
 func check(t *testing.T, p *listed, imports types.Importer) (*types.Package, *usage) {
 	t.Helper()
 	u := &usage{
-		Info: types.Info{Uses: map[*ast.Ident]types.Object{}}, set: token.NewFileSet(),
+		Info: types.Info{
+			Defs: map[*ast.Ident]types.Object{}, Uses: map[*ast.Ident]types.Object{},
+		},
+		set: token.NewFileSet(),
 	}
-	var files []*ast.File
 	for _, name := range p.GoFiles {
 		path := filepath.Join(p.Dir, name)
 		f, err := parser.ParseFile(u.set, path, nil, parser.SkipObjectResolution)
 		require.NoError(t, err)
-		files = append(files, f)
+		u.files = append(u.files, f)
 	}
-	pkg, err := (&types.Config{Importer: imports}).Check(p.ImportPath, u.set, files, &u.Info)
+	pkg, err := (&types.Config{Importer: imports}).Check(p.ImportPath, u.set, u.files, &u.Info)
 	require.NoError(t, err)
 	return pkg, u
 }

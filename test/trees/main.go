@@ -23,6 +23,7 @@ import (
 	"kiln/render"
 	"kiln/render/facts/node"
 	"kiln/render/facts/target"
+	"kiln/render/folder"
 	"kiln/render/pack/cloudinit"
 	"kiln/render/pack/ignition"
 )
@@ -171,7 +172,7 @@ func one(dir, text, version, out string) error {
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		return err
 	}
-	c, err := render.Config(path)
+	c, err := render.Config(&folder.Input{Path: path})
 	if err != nil {
 		return err
 	}

@@ -14,6 +14,7 @@ import (
 	"kiln/cmd/kiln/term"
 	"kiln/render/config"
 	"kiln/render/fleet/rollout"
+	"kiln/render/folder"
 	"kiln/render/text/wording"
 	"kiln/render/twin/change"
 )
@@ -98,13 +99,13 @@ func (f *planFlags) run(cmd *cobra.Command, states []string) error {
 	case f.options.Running == nil && last > 1:
 		hops, err := rollout.NewHops(list, f.options)
 		if err != nil {
-			return term.Error{Err: err}
+			return term.UsageError{Err: err}
 		}
 		p, refused = hops, hops.Refused()
 	default:
 		steps, err := f.steps(list)
 		if err != nil {
-			return term.Error{Err: err}
+			return term.UsageError{Err: err}
 		}
 		p, refused = steps, len(steps.Refused) > 0
 	}
@@ -147,7 +148,7 @@ func (f *planFlags) readAll(args []string) (list []rollout.State, err error) {
 		s := rollout.State{Name: wording.ShellWord(arg), Cluster: c}
 		info, err := os.Stat(arg)
 		switch {
-		case arg == term.Stdin:
+		case arg == folder.Stdin:
 			s.Name = "OLD"
 		case err != nil || !renders || !info.IsDir():
 		case state.IsTwin(arg):

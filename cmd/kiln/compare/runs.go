@@ -13,7 +13,8 @@ import (
 	"kiln/cmd/kiln/term"
 	"kiln/cmd/kiln/vault"
 	"kiln/render/fleet/running"
-	"kiln/render/twin/shown"
+	"kiln/render/folder"
+	"kiln/render/twin/review"
 )
 
 // Runs are the flags that say what runs.
@@ -42,11 +43,11 @@ func (r *Runs) Given() bool { return r.nodes != "" || r.kubeconfig != "" }
 func (r *Runs) Check(b *vault.Source) error {
 	switch {
 	case r.nodes != "" && r.kubeconfig != "":
-		return term.Errorf("--nodes and --kubeconfig both say what runs: name one of them")
+		return term.UsageErrorf("--nodes and --kubeconfig both say what runs: name one of them")
 	case !r.Given() && len(r.done) > 0:
-		return term.Errorf("--done says what runs: name the Nodes as well, with --nodes")
-	case r.nodes == term.Stdin && b.Secrets == term.Stdin:
-		return term.Errorf("--nodes - and --secrets -: standard input is one of them; " +
+		return term.UsageErrorf("--done says what runs: name the Nodes as well, with --nodes")
+	case r.nodes == folder.Stdin && b.Secrets == folder.Stdin:
+		return term.UsageErrorf("--nodes - and --secrets -: standard input is one of them; " +
 			"name a file for the other")
 	}
 	return nil
@@ -65,7 +66,7 @@ func (r *Runs) Read(cmd *cobra.Command) (*running.Running, error) {
 	if err != nil {
 		return nil, err
 	}
-	out.Done, out.Digest = r.done, shown.DigestOf
+	out.Done, out.Digest = r.done, review.DigestOf
 	return out, nil
 }
 
@@ -94,7 +95,7 @@ func (r *Runs) askNodes(cmd *cobra.Command) (*running.Running, error) {
 // readNodes reads the Nodes of --nodes, and the marker if it is there.
 func (r *Runs) readNodes(cmd *cobra.Command) (*running.Running, error) {
 	in := cmd.InOrStdin()
-	if r.nodes != term.Stdin {
+	if r.nodes != folder.Stdin {
 		file, err := os.Open(r.nodes)
 		if err != nil {
 			return nil, err

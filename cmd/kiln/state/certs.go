@@ -11,6 +11,7 @@ import (
 
 	"kiln/cmd/kiln/term"
 	"kiln/render"
+	"kiln/render/folder"
 	"kiln/render/twin/certs"
 )
 
@@ -39,7 +40,7 @@ func (r *Reader) Certs(arg, body string) (*Certs, error) {
 	info, err := os.Stat(arg)
 	isDir := err == nil && info.IsDir()
 	switch {
-	case arg == term.Stdin:
+	case arg == folder.Stdin:
 		return r.document(arg, body)
 	case isDir && render.IsTwin(arg), err != nil && strings.Contains(arg, ":"):
 		c, err := r.Read(arg)
@@ -61,13 +62,13 @@ func (r *Reader) Certs(arg, body string) (*Certs, error) {
 	case err != nil:
 		return nil, err
 	case isConfiguration(arg):
-		return r.ConfigurationCerts(&term.Configuration{Path: arg})
+		return r.ConfigurationCerts(&folder.Input{Path: arg})
 	}
 	return r.document(arg, body)
 }
 
 // ConfigurationCerts lists what has an end in a configuration.
-func (r *Reader) ConfigurationCerts(s *term.Configuration) (*Certs, error) {
+func (r *Reader) ConfigurationCerts(s *folder.Input) (*Certs, error) {
 	c, err := r.Whole(s)
 	if err != nil {
 		return nil, err

@@ -14,6 +14,7 @@ import (
 	"kiln/cmd/kiln/term"
 	"kiln/cmd/kiln/vault"
 	"kiln/render"
+	"kiln/render/folder"
 	"kiln/render/twin/change"
 )
 
@@ -52,7 +53,7 @@ func (r *Reader) Read(arg string) (*change.Cluster, error) {
 		return nil, fmt.Errorf("%s: neither a review twin (%s) nor a folder of documents (%s); "+
 			"name the folder of --review or --out", arg, render.IndexFile, render.InventoryFile)
 	case err == nil:
-		c, err := r.Public(&term.Configuration{Path: arg})
+		c, err := r.Public(&folder.Input{Path: arg})
 		if err != nil {
 			return nil, err
 		}
@@ -103,8 +104,8 @@ func (r *Reader) Render(c *render.Cluster) (*change.Cluster, error) {
 }
 
 // Public returns the cluster of a configuration without its secrets.
-func (r *Reader) Public(s *term.Configuration) (*render.Cluster, error) {
-	c, err := s.Public()
+func (r *Reader) Public(s *folder.Input) (*render.Cluster, error) {
+	c, err := render.ConfigPublic(s)
 	if err != nil {
 		return nil, err
 	}
@@ -117,8 +118,8 @@ func (r *Reader) Public(s *term.Configuration) (*render.Cluster, error) {
 
 // Whole returns the cluster of a configuration: with its secrets if the bundle exists, and without
 // them if only its public half does or --public names it.
-func (r *Reader) Whole(s *term.Configuration) (*render.Cluster, error) {
-	c, err := s.Public()
+func (r *Reader) Whole(s *folder.Input) (*render.Cluster, error) {
+	c, err := render.ConfigPublic(s)
 	if err != nil {
 		return nil, err
 	}
@@ -126,7 +127,7 @@ func (r *Reader) Whole(s *term.Configuration) (*render.Cluster, error) {
 	if !r.Bundle.HasBundle(s.Path, name) {
 		return r.Public(s)
 	}
-	if c, err = s.Config(); err != nil {
+	if c, err = render.Config(s); err != nil {
 		return nil, err
 	}
 	b, err := r.Bundle.Bundle(s.Path, name)

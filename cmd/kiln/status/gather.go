@@ -16,7 +16,7 @@ import (
 	"kiln/render/fleet/running"
 	"kiln/render/plan"
 	"kiln/render/twin/change"
-	"kiln/render/twin/shown"
+	"kiln/render/twin/review"
 )
 
 // Report is what a running cluster says of itself.
@@ -158,7 +158,7 @@ func (r *Report) machines(
 	stands, roles, pools := map[string]string{}, map[string]string{}, map[string]bool{}
 	if state != nil {
 		seen, err := running.Observe(change.Compare(state, state), &running.Running{
-			Nodes: nodes, Digest: shown.DigestOf,
+			Nodes: nodes, Digest: review.DigestOf,
 		})
 		if err != nil {
 			return err

@@ -87,10 +87,10 @@ nothing is left but what the user may not see.
 
 func (f *flags) run(cmd *cobra.Command, args []string) error {
 	if cmd.Flags().Changed("timeout") && !f.wait {
-		return term.Errorf("--timeout says how long --wait waits: write --wait as well")
+		return term.UsageErrorf("--timeout says how long --wait waits: write --wait as well")
 	}
 	if f.timeout < time.Second {
-		return term.Errorf("--timeout %s: write a time from 1s, such as %s", f.timeout,
+		return term.UsageErrorf("--timeout %s: write a time from 1s, such as %s", f.timeout,
 			usualTimeout)
 	}
 	f.states.Messages = cmd.ErrOrStderr()

@@ -17,7 +17,7 @@ import (
 	"kiln/cmd/kiln/term"
 	"kiln/render/facts/node"
 	"kiln/render/fleet/running"
-	"kiln/render/twin/shown"
+	"kiln/render/twin/review"
 )
 
 // recorded returns a workload of the package running, and its pods, as JSON.
@@ -160,7 +160,7 @@ func TestState(t *testing.T) {
 			labels = controlPlane
 		}
 		list = append(list, strings.Replace(aNode(m.Name, "True", "done done", labels), digest,
-			shown.DigestOf(m), 1))
+			review.DigestOf(m), 1))
 	}
 	marker := fmt.Sprintf(`{"data":{"objects":%q}}`, running.Objects(wanted))
 	const deployments = "/apis/apps/v1/deployments"

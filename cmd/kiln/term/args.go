@@ -18,12 +18,12 @@ func TakeArgs(least, most int, what, example string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, list []string) error {
 		switch n := len(list); {
 		case n < least && n > 0:
-			return Errorf("%s needs %s, and %s is all there is; for example: %s",
+			return UsageErrorf("%s needs %s, and %s is all there is; for example: %s",
 				cmd.CommandPath(), what, strings.Join(list, " "), example)
 		case n < least:
-			return Errorf("%s needs %s; for example: %s", cmd.CommandPath(), what, example)
+			return UsageErrorf("%s needs %s; for example: %s", cmd.CommandPath(), what, example)
 		case n > most && most > 0:
-			return Errorf("%s takes %s, and %q is one too many; for example: %s",
+			return UsageErrorf("%s takes %s, and %q is one too many; for example: %s",
 				cmd.CommandPath(), what, list[most], example)
 		}
 		return nil
@@ -35,7 +35,7 @@ func NoArgs(cmd *cobra.Command, list []string) error {
 	if len(list) == 0 {
 		return nil
 	}
-	return Errorf("%s takes no arguments, and %q is one", cmd.CommandPath(), list[0])
+	return UsageErrorf("%s takes no arguments, and %q is one", cmd.CommandPath(), list[0])
 }
 
 // SuggestFlag adds to the error about an unknown flag the known flag that was probably meant. It
@@ -66,7 +66,7 @@ func UnknownVerb(root *cobra.Command, verb string) error {
 	if slices.Contains(Changers, verb) {
 		hint += " kiln renders documents, and machines boot from them"
 	}
-	return Errorf("unknown verb %q%s", verb, hint)
+	return UsageErrorf("unknown verb %q%s", verb, hint)
 }
 
 // Changers are verbs with which other programs change machines; kiln render comes nearest to them.

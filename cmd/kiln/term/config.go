@@ -4,26 +4,31 @@ import (
 	"path/filepath"
 	"strings"
 
+	"kiln/render/folder"
+
 	"github.com/spf13/cobra"
 )
 
+// Default is the configuration of a command line that names none.
+const DefaultConfig = "cluster.yaml"
+
 // TakeConfig lets a verb take the configuration as its argument or with a flag. If neither names
 // one, it is Default. s is complete when the verb runs.
-func TakeConfig(cmd *cobra.Command, s *Configuration) {
+func TakeConfig(cmd *cobra.Command, s *folder.Input) {
 	ConfigFlag(cmd, s)
 	cmd.Args = func(cmd *cobra.Command, list []string) error {
 		if len(list) > 1 {
-			return Errorf("%s takes one configuration, and %s is another one",
+			return UsageErrorf("%s takes one configuration, and %s is another one",
 				cmd.CommandPath(), list[1])
 		}
 		return nil
 	}
 	cmd.PreRunE = func(cmd *cobra.Command, list []string) error {
 		if len(list) == 1 && list[0] == "" {
-			return Errorf("the name of the configuration is empty; is a variable unset?")
+			return UsageErrorf("the name of the configuration is empty; is a variable unset?")
 		}
 		if len(list) == 1 && s.Path != "" {
-			return Errorf("two configurations: %s (--config) and %s; name one",
+			return UsageErrorf("two configurations: %s (--config) and %s; name one",
 				s.Path, list[0])
 		}
 		if len(list) == 1 {
@@ -34,10 +39,10 @@ func TakeConfig(cmd *cobra.Command, s *Configuration) {
 }
 
 // ConfigFlag adds the flag for the configuration, and -f, which other programs have for that.
-func ConfigFlag(cmd *cobra.Command, s *Configuration) {
+func ConfigFlag(cmd *cobra.Command, s *folder.Input) {
 	flags := cmd.Flags()
 	flags.StringVarP(&s.Path, "config", "c", "", "read the cluster's configuration from `FILE`, "+
-		"or from standard input if it is - (default: "+Default+
+		"or from standard input if it is - (default: "+DefaultConfig+
 		" in the working folder)")
 	flags.StringVarP(&s.Path, "filename", "f", "", "the same as --config")
 	flags.Lookup("filename").Hidden = true
@@ -60,25 +65,25 @@ func example(cmd *cobra.Command) string {
 	return strings.Join(append([]string{cmd.CommandPath(), "--config", name}, others...), " ")
 }
 
-// FindConfig completes a source whose path may be missing. It fails if there is no configuration,
+// FindConfig completes an input whose path may be missing. It fails if there is no configuration,
 // or more than one.
-func FindConfig(cmd *cobra.Command, s *Configuration) error {
+func FindConfig(cmd *cobra.Command, s *folder.Input) error {
 	flags := cmd.Flags()
 	if flags.Changed("config") && flags.Changed("filename") {
-		return Errorf("--config and -f: name the configuration once")
+		return UsageErrorf("--config and -f: name the configuration once")
 	}
 	if s.Path == "" {
-		if AbsentPath(Default) {
-			return Errorf("--config is missing, and there is no %s in this folder; "+
+		if AbsentPath(DefaultConfig) {
+			return UsageErrorf("--config is missing, and there is no %s in this folder; "+
 				"name the configuration, for example: %s; "+
-				"or write a first one: kiln init > %[1]s", Default, example(cmd))
+				"or write a first one: kiln init > %[1]s", DefaultConfig, example(cmd))
 		}
-		s.Path = Default
+		s.Path = DefaultConfig
 	}
 	secrets := flags.Lookup("secrets")
-	if s.Path == Stdin && secrets != nil &&
-		secrets.Value.String() == Stdin {
-		return Errorf("--config - and --secrets -: standard input is one of them")
+	if s.Path == folder.Stdin && secrets != nil &&
+		secrets.Value.String() == folder.Stdin {
+		return UsageErrorf("--config - and --secrets -: standard input is one of them")
 	}
 	s.In = cmd.InOrStdin()
 	return nil

@@ -155,7 +155,7 @@ const configFlag = "--config"
 func advice(path string, cause error, by *NamedPath) string {
 	if errors.Is(cause, fs.ErrNotExist) && (by == nil || !by.Output) {
 		isWord := by != nil && by.Word != "" && !strings.ContainsAny(path, "./")
-		if isWord && isFile(Default) {
+		if isWord && isFile(DefaultConfig) {
 			return fmt.Sprintf("; did you mean %s %s?", by.Word, path)
 		}
 		if near := neighbour(path, by); near != "" {
@@ -176,11 +176,11 @@ func advice(path string, cause error, by *NamedPath) string {
 		return "; make room there"
 	case errors.Is(cause, fs.ErrPermission):
 		return "; change its mode or owner, or name another file" + flag
-	case by.Flag == configFlag && errors.Is(cause, fs.ErrNotExist) && isFile(Default):
-		return "; name the configuration, such as " + Default
+	case by.Flag == configFlag && errors.Is(cause, fs.ErrNotExist) && isFile(DefaultConfig):
+		return "; name the configuration, such as " + DefaultConfig
 	case by.Flag == configFlag && errors.Is(cause, fs.ErrNotExist):
 		return "; name the configuration, or write a first one: kiln init > " +
-			Default
+			DefaultConfig
 	default:
 		return "; name one that exists" + flag
 	}
@@ -238,7 +238,7 @@ func (n *NamedPath) regular() string {
 		name += " with " + n.Flag
 	}
 	if isFolder(n.Path) {
-		inside := filepath.Join(n.Path, Default)
+		inside := filepath.Join(n.Path, DefaultConfig)
 		if _, err := os.Stat(inside); err == nil && n.Flag == configFlag {
 			name = fmt.Sprintf("did you mean %s?", inside)
 		}

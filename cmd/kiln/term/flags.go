@@ -44,7 +44,7 @@ func CheckChoices(cmd *cobra.Command) (err error) {
 					wording.ShellWord(value))
 			}
 		}
-		err = cmp.Or(err, Errorf("%s %s: want %s%s", name, value, choice(values), instead))
+		err = cmp.Or(err, UsageErrorf("%s %s: want %s%s", name, value, choice(values), instead))
 	})
 	return err
 }
@@ -60,7 +60,7 @@ func CheckGiven(flag, value, example string) error {
 	if value != "" {
 		return nil
 	}
-	return Errorf("--%s is missing; for example --%[1]s %s", flag, example)
+	return UsageErrorf("--%s is missing; for example --%[1]s %s", flag, example)
 }
 
 // CheckEmpty returns an error for each flag of a file or folder whose value is empty. Without the
@@ -80,5 +80,5 @@ func CheckEmpty(cmd *cobra.Command) error {
 	if len(errs) == 0 {
 		return nil
 	}
-	return Error{errors.Join(errs...)}
+	return UsageError{errors.Join(errs...)}
 }

@@ -18,17 +18,17 @@ var ErrDifferent = errors.New("different")
 var ErrRefused = errors.New("this change is refused; --force NAME overrides a refusal")
 
 // Error is a wrong command line.
-type Error struct{ Err error }
+type UsageError struct{ Err error }
 
 // Error returns what is wrong with the command line.
-func (e Error) Error() string { return e.Err.Error() }
+func (e UsageError) Error() string { return e.Err.Error() }
 
 // Unwrap returns the error that Errorf wraps.
-func (e Error) Unwrap() error { return e.Err }
+func (e UsageError) Unwrap() error { return e.Err }
 
 // Errorf returns an Error, as fmt.Errorf does.
-func Errorf(format string, args ...any) error {
-	return Error{fmt.Errorf(format, args...)}
+func UsageErrorf(format string, args ...any) error {
+	return UsageError{fmt.Errorf(format, args...)}
 }
 
 // Annotations of verbs. One with reads writes no file, unless one of the flags in it is given; one

@@ -9,13 +9,14 @@ import (
 	"kiln/cmd/kiln/term"
 	"kiln/cmd/kiln/vault"
 	"kiln/cmd/kiln/vault/foreign"
+	"kiln/render/folder"
 	"kiln/render/twin/certs"
 )
 
 // certsFlags are the flags of kiln certs.
 type certsFlags struct {
 	states           state.Reader
-	config           term.Configuration
+	config           folder.Input
 	form, body, kind string
 	within           time.Duration
 	all              bool
@@ -79,13 +80,14 @@ has replaced do not count. The token of a pool is meant to end, too; it counts w
 func (f *certsFlags) check(cmd *cobra.Command, list []string) error {
 	switch {
 	case len(list) == 1 && list[0] == "":
-		return term.Errorf("STATE is empty; is a variable unset?")
+		return term.UsageErrorf("STATE is empty; is a variable unset?")
 	case len(list) == 1 && f.config.Path != "":
-		return term.Errorf("two states: %s (--config) and %s; name one", f.config.Path, list[0])
+		return term.UsageErrorf("two states: %s (--config) and %s; name one", f.config.Path,
+			list[0])
 	case f.all && f.form == "json":
-		return term.Errorf("--all is for people; -o json lists everything in any case")
+		return term.UsageErrorf("--all is for people; -o json lists everything in any case")
 	case f.within < 0:
-		return term.Errorf("--fail-within %s: want a time that is not negative", f.within)
+		return term.UsageErrorf("--fail-within %s: want a time that is not negative", f.within)
 	}
 	return vault.CheckSource(&f.states.Bundle)
 }

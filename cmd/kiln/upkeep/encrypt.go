@@ -8,13 +8,15 @@ import (
 
 	"kiln/cmd/kiln/term"
 	"kiln/cmd/kiln/vault"
+	"kiln/render"
+	"kiln/render/folder"
 	"kiln/render/text/wording"
 )
 
 // encryptFlags are the flags of kiln secrets encrypt.
 type encryptFlags struct {
 	vault.Source
-	config term.Configuration
+	config folder.Input
 	others bool // --to-others-only
 	form   string
 }
@@ -57,7 +59,7 @@ age -d shows a bundle, and writes it back in plain.`,
 }
 
 func (f *encryptFlags) run(cmd *cobra.Command) error {
-	c, err := f.config.Public()
+	c, err := render.ConfigPublic(&f.config)
 	if err != nil {
 		return err
 	}

@@ -13,6 +13,7 @@ import (
 	"kiln/cmd/kiln/vault"
 	"kiln/pki"
 	"kiln/render"
+	"kiln/render/folder"
 	"kiln/render/plan"
 )
 
@@ -25,7 +26,7 @@ const (
 
 // kubeconfigFlags are the flags of kiln kubeconfig.
 type kubeconfigFlags struct {
-	config           term.Configuration
+	config           folder.Input
 	bundle           vault.Source
 	person           pki.Person
 	expires          time.Duration
@@ -88,13 +89,13 @@ func (f *kubeconfigFlags) check() error {
 	}
 	switch {
 	case f.out == "-":
-		return term.Errorf("--out -: a kubeconfig holds a key, which is never printed; " +
+		return term.UsageErrorf("--out -: a kubeconfig holds a key, which is never printed; " +
 			"name a file")
 	case f.expires < time.Minute:
-		return term.Errorf("--expires %s: want at least a minute, such as 8h", f.expires)
+		return term.UsageErrorf("--expires %s: want at least a minute, such as 8h", f.expires)
 	case f.expires > maxExpiry && !f.long:
-		return term.Errorf("--expires %s: longer than %s, and nobody can revoke a certificate; "+
-			"want a shorter one, or add --longer-than-a-week", f.expires, maxExpiry)
+		return term.UsageErrorf("--expires %s: longer than %s, and nobody can revoke a "+
+			"certificate; want a shorter one, or add --longer-than-a-week", f.expires, maxExpiry)
 	}
 	problems := f.person.Problems(f.breakGlass)
 	system := func(g string) bool { return strings.HasPrefix(g, "system:") }
@@ -102,14 +103,14 @@ func (f *kubeconfigFlags) check() error {
 		problems = append(problems, "--break-glass: no --group needs it; leave it out")
 	}
 	if len(problems) > 0 {
-		return term.Errorf("%s", strings.Join(problems, "\n"))
+		return term.UsageErrorf("%s", strings.Join(problems, "\n"))
 	}
 	return vault.CheckOutside("out", f.out)
 }
 
 func (f *kubeconfigFlags) run(cmd *cobra.Command) error {
 	f.bundle.Stdin = cmd.InOrStdin()
-	c, err := f.config.Public()
+	c, err := render.ConfigPublic(&f.config)
 	if err != nil {
 		return err
 	}

@@ -36,8 +36,8 @@ never printed. Remove it when it is applied.`,
 				return err
 			}
 			if f.out == "-" {
-				return term.Errorf("--out -: the Secret holds a token, which is never printed; " +
-					"name a file")
+				return term.UsageErrorf("--out -: the Secret holds a token, which is never " +
+					"printed; name a file")
 			}
 			if err := vault.CheckOutside("out", f.out); err != nil {
 				return err
@@ -72,7 +72,7 @@ func (f *manifestFlags) run(cmd *cobra.Command, names []string) error {
 		return fmt.Errorf("pool %s: the bootstrap token ended on %s; give the pool a new one: "+
 			"kiln token renew %[1]s%[3]s", pool.Name, t.Ends.Format(time.DateOnly), p.Config.Flag())
 	}
-	c, err := f.config.Config()
+	c, err := render.Config(&f.config)
 	if err != nil {
 		return err
 	}

@@ -15,6 +15,7 @@ import (
 	"kiln/cmd/kiln/vault"
 	"kiln/render"
 	"kiln/render/config"
+	"kiln/render/folder"
 	"kiln/render/plan"
 	"kiln/render/text/wording"
 	"kiln/render/twin/change"
@@ -22,7 +23,7 @@ import (
 
 // renewFlags are the flags of kiln secrets renew.
 type renewFlags struct {
-	config   term.Configuration
+	config   folder.Input
 	bundle   vault.Source
 	machines []string
 	form     string
@@ -70,7 +71,7 @@ type ending struct {
 
 func (f *renewFlags) run(cmd *cobra.Command) error {
 	f.bundle.Stdin = cmd.InOrStdin()
-	c, err := f.config.Public()
+	c, err := render.ConfigPublic(&f.config)
 	if err != nil {
 		return err
 	}
@@ -203,7 +204,7 @@ func checkMachines(p *plan.Plan, names []string) error {
 		}
 	}
 	if len(wrong) > 0 {
-		return term.Errorf("%s", strings.Join(wrong, "\n"))
+		return term.UsageErrorf("%s", strings.Join(wrong, "\n"))
 	}
 	return nil
 }

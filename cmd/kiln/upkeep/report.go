@@ -17,7 +17,7 @@ import (
 )
 
 // report is what the verb prints about some roots.
-type report struct {
+type rotateReport struct {
 	Bundle string      `json:"bundle,omitempty"` // the file that was changed
 	Roots  []rootState `json:"roots"`
 }
@@ -120,7 +120,7 @@ func writeStatus(w io.Writer, states []rootState) {
 }
 
 // writeChanged writes what was done to some roots, and what to do next.
-func writeChanged(w io.Writer, config string, r *report) {
+func writeChanged(w io.Writer, config string, r *rotateReport) {
 	var machines, pools []string
 	for i := range r.Roots {
 		s := &r.Roots[i]
@@ -157,7 +157,7 @@ func writeChanged(w io.Writer, config string, r *report) {
 }
 
 // writeLeak writes the three passes that end the use of stolen roots.
-func writeLeak(w io.Writer, r *report) {
+func writeLeak(w io.Writer, r *rotateReport) {
 	term.Printf(w, "\nwhat was stolen works\n")
 	var names, machines, pools []string
 	for _, s := range r.Roots {

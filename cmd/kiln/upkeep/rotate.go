@@ -20,14 +20,15 @@ import (
 	"kiln/pki"
 	"kiln/pki/rotation"
 	"kiln/render"
+	"kiln/render/folder"
 	"kiln/render/plan"
 	"kiln/render/text/wording"
 	"kiln/render/twin/change"
 )
 
 // flags are those of kiln secrets rotate.
-type flags struct {
-	config term.Configuration
+type rotateFlags struct {
+	config folder.Input
 	bundle vault.Source
 	form   string
 	next   bool
@@ -39,9 +40,9 @@ type flags struct {
 	roots    []pki.Root
 }
 
-// RotateCommand returns the verb.
+// RotateCommand returns the verb kiln secrets rotate.
 func RotateCommand() *cobra.Command {
-	var f flags
+	var f rotateFlags
 	cmd := &cobra.Command{
 		Use:         "rotate ROOT... [--next --all-replaced | --back | --now]",
 		Annotations: term.ReadsWith("status"),
@@ -96,7 +97,7 @@ var kubeadmNames = map[string]pki.Root{
 }
 
 // take reads the names of roots. It fails for a name that is none, and for one that comes twice.
-func (f *flags) take(list []string) error {
+func (f *rotateFlags) take(list []string) error {
 	var names []string
 	for _, r := range pki.Roots() {
 		names = append(names, string(r))
@@ -115,13 +116,13 @@ func (f *flags) take(list []string) error {
 		}
 	}
 	if err := errors.Join(errs...); err != nil {
-		return term.Error{Err: err}
+		return term.UsageError{Err: err}
 	}
 	return nil
 }
 
 // check returns an error if the flags contradict each other.
-func (f *flags) check() error {
+func (f *rotateFlags) check() error {
 	var ways []string
 	for _, way := range []struct {
 		name string
@@ -133,18 +134,18 @@ func (f *flags) check() error {
 	}
 	switch {
 	case len(ways) > 1:
-		return term.Errorf("%s: name one of them", strings.Join(ways, " and "))
+		return term.UsageErrorf("%s: name one of them", strings.Join(ways, " and "))
 	case f.replaced && !f.next && !f.back:
-		return term.Errorf("--all-replaced goes with --next or --back")
+		return term.UsageErrorf("--all-replaced goes with --next or --back")
 	case len(f.roots) == 0 && !f.status:
-		return term.Errorf("name a root; for example: kiln secrets rotate ca. " +
+		return term.UsageErrorf("name a root; for example: kiln secrets rotate ca. " +
 			"kiln secrets rotate --status lists them")
 	}
 	return nil
 }
 
-func (f *flags) run(cmd *cobra.Command) error {
-	c, err := f.config.Public()
+func (f *rotateFlags) run(cmd *cobra.Command) error {
+	c, err := render.ConfigPublic(&f.config)
 	if err != nil {
 		return err
 	}
@@ -173,7 +174,7 @@ func (f *flags) run(cmd *cobra.Command) error {
 
 // change takes every root one step, and collects what does not allow it. A new CA lives for
 // lifetime.
-func (f *flags) change(
+func (f *rotateFlags) change(
 	b *pki.Bundle, p *plan.Plan, now time.Time, lifetime time.Duration,
 ) error {
 	var errs []error
@@ -204,8 +205,8 @@ func (f *flags) change(
 }
 
 // printStatus prints the state of the named roots, or of all.
-func (f *flags) printStatus(w io.Writer, p *plan.Plan, half *pki.Public) error {
-	r := report{}
+func (f *rotateFlags) printStatus(w io.Writer, p *plan.Plan, half *pki.Public) error {
+	r := rotateReport{}
 	for _, root := range pki.Roots() {
 		if len(f.roots) == 0 || slices.Contains(f.roots, root) {
 			r.Roots = append(r.Roots, stateOf(p, half, root))
@@ -219,8 +220,8 @@ func (f *flags) printStatus(w io.Writer, p *plan.Plan, half *pki.Public) error {
 }
 
 // printChanged prints what was done, and what to do next.
-func (f *flags) printChanged(cmd *cobra.Command, p *plan.Plan, b *vault.File) error {
-	r := report{Bundle: b.Path}
+func (f *rotateFlags) printChanged(cmd *cobra.Command, p *plan.Plan, b *vault.File) error {
+	r := rotateReport{Bundle: b.Path}
 	for _, root := range f.roots {
 		s := stateOf(p, &b.Public, root)
 		if f.now {

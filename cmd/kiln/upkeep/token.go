@@ -13,6 +13,8 @@ import (
 	"kiln/cmd/kiln/term"
 	"kiln/cmd/kiln/vault"
 	"kiln/pki"
+	"kiln/render"
+	"kiln/render/folder"
 	"kiln/render/plan"
 	"kiln/render/text/wording"
 )
@@ -30,10 +32,11 @@ func TokenCommand() *cobra.Command {
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, list []string) error {
 			if len(list) > 0 {
-				return term.Errorf("unknown verb %q of token%s",
+				return term.UsageErrorf("unknown verb %q of token%s",
 					list[0], term.SuggestVerb(cmd, list[0]))
 			}
-			return term.Errorf("kiln token needs a verb; for example: kiln token list prod.yaml")
+			return term.UsageErrorf("kiln token needs a verb; for example: " +
+				"kiln token list prod.yaml")
 		},
 	}
 	cmd.AddCommand(listCommand(), renewTokenCommand(), manifestCommand())
@@ -42,7 +45,7 @@ func TokenCommand() *cobra.Command {
 
 // tokenFlags are the flags that all verbs of kiln token have.
 type tokenFlags struct {
-	config term.Configuration
+	config folder.Input
 	bundle vault.Source
 	form   string
 }
@@ -50,7 +53,7 @@ type tokenFlags struct {
 // open reads the configuration and its bundle.
 func (f *tokenFlags) open(cmd *cobra.Command) (*plan.Plan, *vault.File, error) {
 	f.bundle.Stdin = cmd.InOrStdin()
-	c, err := f.config.Public()
+	c, err := render.ConfigPublic(&f.config)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -68,9 +71,9 @@ func (f *tokenFlags) takePools(cmd *cobra.Command, most int, what string) {
 	example, _, _ = strings.Cut(example, "\n")
 	cmd.Args = term.TakeArgs(1, most, what, example)
 	cmd.PreRunE = func(cmd *cobra.Command, _ []string) error {
-		if f.config.Path == "" && term.AbsentPath(term.Default) {
-			return term.Errorf("--config is missing, and there is no %s in this folder; "+
-				"name the configuration, for example: %s", term.Default, example)
+		if f.config.Path == "" && term.AbsentPath(term.DefaultConfig) {
+			return term.UsageErrorf("--config is missing, and there is no %s in this folder; "+
+				"name the configuration, for example: %s", term.DefaultConfig, example)
 		}
 		return term.FindConfig(cmd, &f.config)
 	}
@@ -201,7 +204,7 @@ func pools(p *plan.Plan, example string, names []string) (list []*plan.Machine, 
 		}
 	}
 	if len(wrong) > 0 {
-		return nil, term.Errorf("%s", strings.Join(wrong, "\n"))
+		return nil, term.UsageErrorf("%s", strings.Join(wrong, "\n"))
 	}
 	return list, nil
 }

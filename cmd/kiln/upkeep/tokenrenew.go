@@ -11,6 +11,7 @@ import (
 	"kiln/cmd/kiln/term"
 	"kiln/cmd/kiln/vault"
 	"kiln/pki"
+	"kiln/render"
 	"kiln/render/plan"
 	"kiln/render/text/wording"
 )
@@ -58,7 +59,7 @@ type renewedTokens struct {
 
 func (f *renewTokenFlags) run(cmd *cobra.Command, names []string) error {
 	f.bundle.Stdin = cmd.InOrStdin()
-	c, err := f.config.Public()
+	c, err := render.ConfigPublic(&f.config)
 	if err != nil {
 		return err
 	}

@@ -42,7 +42,7 @@ func NewRecipientFlag(cmd *cobra.Command, s *Source) {
 // CheckSource returns an error if the flags name both a bundle and a public half.
 func CheckSource(s *Source) error {
 	if s.Public != "" && s.Secrets != "" {
-		return term.Errorf("--public and --secrets: name one of them")
+		return term.UsageErrorf("--public and --secrets: name one of them")
 	}
 	return nil
 }

@@ -12,7 +12,6 @@ import (
 
 	"kiln/cmd/kiln/term"
 	"kiln/pki"
-	"kiln/pki/rotation"
 	"kiln/render"
 	"kiln/render/pack/document"
 	"kiln/render/plan"
@@ -139,7 +138,7 @@ func older(half *pki.Public, cluster string, facts []plan.Fact) (string, error) 
 	if cluster != half.Cluster {
 		return "", nil
 	}
-	rotations, err := rotation.Parse(facts)
+	rotations, err := pki.ParseRotations(facts)
 	if err != nil {
 		return "", err
 	}

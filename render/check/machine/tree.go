@@ -1,8 +1,7 @@
 // Package machine reads a finished machine as the programs on it will: the files with their links
 // and parents, the static pods with their flags, volumes and users, the kubelet and the
-// kubeconfigs. It checks what concerns one
-// program alone: its command line, its feature gates, an audit policy. Package check has the rules
-// between them.
+// kubeconfigs. It checks what concerns one program alone: its command line, its feature gates, an
+// audit policy. Package check has the rules between them.
 package machine
 
 import (

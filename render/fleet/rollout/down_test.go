@@ -8,7 +8,7 @@ import (
 	"kiln/render/fleet/rollout"
 	"kiln/render/fleet/running"
 	"kiln/render/twin/change"
-	"kiln/render/twin/shown"
+	"kiln/render/twin/review"
 )
 
 // TestMemberDown: a control plane that is down goes first, and nobody waits for its member.
@@ -18,11 +18,11 @@ func TestMemberDown(t *testing.T) {
 		{Name: "rotation ca", Value: rotated(0)},
 	}}
 	now := *old
-	r := &running.Running{Digest: shown.Digest}
+	r := &running.Running{Digest: review.Digest}
 	for _, name := range []string{"cp-1", "cp-2", "cp-3"} {
 		add(old, name, "control-plane", true, false)
 		r.Nodes = append(r.Nodes, running.Node{Name: name, Ready: name != "cp-2",
-			Hook: "done done", Twin: shown.Digest(old.Machines[len(old.Machines)-1])})
+			Hook: "done done", Twin: review.Digest(old.Machines[len(old.Machines)-1])})
 	}
 	now.Machines = append(now.Machines, old.Machines...)
 	for i := range now.Machines {
@@ -59,11 +59,11 @@ func TestMemberAbsent(t *testing.T) {
 	c := &change.Cluster{Name: "c", UUID: "u", Version: dot, Properties: change.Properties{
 		{Name: "rotation ca", Value: rotated(0)},
 	}}
-	r := &running.Running{Digest: shown.Digest}
+	r := &running.Running{Digest: review.Digest}
 	for _, name := range []string{"cp-1", "cp-2", "cp-3"} {
 		add(c, name, "control-plane", true, false)
 		r.Nodes = append(r.Nodes, running.Node{Name: name, Ready: true, Hook: "done done",
-			Twin: shown.Digest(c.Machines[len(c.Machines)-1])})
+			Twin: review.Digest(c.Machines[len(c.Machines)-1])})
 	}
 	add(c, "worker-1", "worker", false, false)
 	plan := func() *rollout.Steps {

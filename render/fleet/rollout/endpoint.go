@@ -1,3 +1,5 @@
+// This file refuses changes that take away the place where machines find the API servers.
+
 package rollout
 
 import (
@@ -12,8 +14,6 @@ import (
 	"kiln/render/plan"
 	"kiln/render/twin/change"
 )
-
-// This file refuses changes that take away the place where machines find the API servers.
 
 // lostEndpoint: running workers connect to the API servers by a name that the new certificates
 // lack.

@@ -1,3 +1,6 @@
+// This file plans upgrades over several states. The API servers of a cluster are at most one minor
+// of Kubernetes apart, so an upgrade by several is one hop after the other.
+
 package rollout
 
 import (
@@ -9,9 +12,6 @@ import (
 	"kiln/render/fleet/running"
 	"kiln/render/twin/change"
 )
-
-// This file plans upgrades over several states. The API servers of a cluster are at most one minor
-// of Kubernetes apart, so an upgrade by several is one hop after the other.
 
 // State is a state of a cluster with the name that the user gave it.
 type State struct {

@@ -11,7 +11,7 @@ import (
 	"kiln/render/fleet/rollout"
 	"kiln/render/fleet/running"
 	"kiln/render/twin/change"
-	"kiln/render/twin/shown"
+	"kiln/render/twin/review"
 )
 
 // ofVersion returns a cluster of three control planes and a worker, of that version. The worker's
@@ -29,10 +29,10 @@ func ofVersion(version, kubelet string) *change.Cluster {
 // runningFrom returns the Nodes of machines that run documents of these states, control planes
 // first.
 func runningFrom(states ...*change.Cluster) *running.Running {
-	r := &running.Running{Digest: shown.Digest}
+	r := &running.Running{Digest: review.Digest}
 	for i, c := range states {
 		m := c.Machines[i]
-		r.Nodes = append(r.Nodes, running.Node{Name: m.Name, Twin: shown.Digest(m), Ready: true,
+		r.Nodes = append(r.Nodes, running.Node{Name: m.Name, Twin: review.Digest(m), Ready: true,
 			Hook: "done done", Kubelet: m.Properties.Value("kubelet")})
 	}
 	return r

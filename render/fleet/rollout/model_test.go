@@ -16,7 +16,7 @@ import (
 	"kiln/render/fleet/rollout"
 	"kiln/render/fleet/running"
 	"kiln/render/twin/change"
-	"kiln/render/twin/shown"
+	"kiln/render/twin/review"
 )
 
 var (
@@ -300,7 +300,7 @@ func (w *world) nodes() (out []running.Node) {
 			Labels: a.labels,
 		}
 		if a.document != nil {
-			n.Twin = shown.Digest(a.document)
+			n.Twin = review.Digest(a.document)
 		}
 		out = append(out, n)
 	}
@@ -313,7 +313,7 @@ func (w *world) plan(force ...string) *rollout.Steps {
 	p, err := rollout.New(change.Compare(w.old, w.new), rollout.Options{
 		MaxUnavailable: "2", Force: force,
 		Running: &running.Running{
-			Nodes: w.nodes(), Earlier: w.earlier, Done: w.done, Digest: shown.Digest,
+			Nodes: w.nodes(), Earlier: w.earlier, Done: w.done, Digest: review.Digest,
 			Objects: w.marker,
 		},
 	})
@@ -543,17 +543,17 @@ func (w *world) requireWanted(p *rollout.Steps) {
 		}
 	}
 	for _, m := range w.new.Machines {
-		wanted[shown.Digest(m)] = true
+		wanted[review.Digest(m)] = true
 		if a := w.machines[m.Name]; !m.Pool && !later[m.Name] {
-			w.require(a != nil && a.document != nil && shown.Digest(a.document) ==
-				shown.Digest(m) && a.hook == "done done", "%s does not run its newer document",
+			w.require(a != nil && a.document != nil && review.Digest(a.document) ==
+				review.Digest(m) && a.hook == "done done", "%s does not run its newer document",
 				m.Name)
 		}
 	}
 	for name, a := range w.machines {
 		w.require(!a.cordoned, "%s takes no pods", name)
 		w.require(later[cmp.Or(a.pool, name)] ||
-			a.document != nil && wanted[shown.Digest(a.document)],
+			a.document != nil && wanted[review.Digest(a.document)],
 			"%s runs another document", name)
 	}
 }

@@ -1,3 +1,6 @@
+// This file has the steps that change what runs: machines, by kiln apply, and what the API server
+// holds, Nodes and other objects.
+
 package rollout
 
 import (
@@ -11,9 +14,6 @@ import (
 	"kiln/render/fleet/running"
 	"kiln/render/twin/change"
 )
-
-// This file has the steps that change what runs: machines, by kiln apply, and what the API server
-// holds, Nodes and other objects.
 
 // applyDocuments adds the step in which kiln apply gives machines their newer documents while they
 // run.

@@ -8,7 +8,7 @@ import (
 
 	"kiln/render/fleet/running"
 	"kiln/render/twin/change"
-	"kiln/render/twin/shown"
+	"kiln/render/twin/review"
 )
 
 // oneMachine returns the state of a cluster with one worker.
@@ -130,7 +130,7 @@ func TestSnapshotBefore(t *testing.T) {
 	nodes := func(list ...*change.Machine) (out []running.Node) {
 		for _, m := range list {
 			out = append(out, running.Node{
-				Name: m.Name, Twin: shown.Digest(m), Ready: true, Hook: "done done",
+				Name: m.Name, Twin: review.Digest(m), Ready: true, Hook: "done done",
 			})
 		}
 		return out
@@ -153,7 +153,7 @@ func TestSnapshotBefore(t *testing.T) {
 			t.Parallel()
 			p, err := New(change.Compare(old, now), Options{
 				MaxUnavailable: "1",
-				Running:        &running.Running{Nodes: row.nodes, Digest: shown.Digest},
+				Running:        &running.Running{Nodes: row.nodes, Digest: review.Digest},
 			})
 			require.NoError(t, err)
 			step := p.List[0]
@@ -224,9 +224,9 @@ func TestTyped(t *testing.T) {
 	require.Equal(t, []string{"remove it there"}, p.List[0].Then)
 	require.NotContains(t, p.List[0].How, ifNotDone)
 
-	r := &running.Running{Digest: shown.Digest}
+	r := &running.Running{Digest: review.Digest}
 	for _, m := range old.Machines {
-		r.Nodes = append(r.Nodes, running.Node{Name: m.Name, Twin: shown.Digest(m), Ready: true})
+		r.Nodes = append(r.Nodes, running.Node{Name: m.Name, Twin: review.Digest(m), Ready: true})
 	}
 	p, err = New(change.Compare(old, now), Options{MaxUnavailable: "1", Running: r})
 	require.NoError(t, err)
@@ -238,7 +238,7 @@ func TestTyped(t *testing.T) {
 func TestEtcdctl(t *testing.T) {
 	t.Parallel()
 	c := &change.Cluster{Version: "v1.36.3"}
-	r := &running.Running{Digest: shown.Digest}
+	r := &running.Running{Digest: review.Digest}
 	for _, name := range []string{"a", "b", "c"} {
 		pod := change.Key{Kind: "file", ID: "/etc/kubernetes/manifests/etcd.yaml"}
 		m := &change.Machine{
@@ -246,7 +246,7 @@ func TestEtcdctl(t *testing.T) {
 			Entries: change.Entries{{Key: pod, Content: []byte("a: 1\n")}},
 		}
 		c.Machines = append(c.Machines, m)
-		r.Nodes = append(r.Nodes, running.Node{Name: name, Twin: shown.Digest(m), Ready: true,
+		r.Nodes = append(r.Nodes, running.Node{Name: name, Twin: review.Digest(m), Ready: true,
 			Hook: "waiting etcd"})
 	}
 	p, err := New(change.Compare(c, c), Options{MaxUnavailable: "1", Running: r})
@@ -278,7 +278,7 @@ func TestBack(t *testing.T) {
 	}
 	p, err := New(change.Compare(cluster("a: 1\n"), cluster("a: 2\n")), Options{
 		MaxUnavailable: "1",
-		Running:        &running.Running{Nodes: nodes, Digest: shown.Digest},
+		Running:        &running.Running{Nodes: nodes, Digest: review.Digest},
 	})
 	require.NoError(t, err)
 	require.Len(t, p.Refused, 1)

@@ -29,7 +29,7 @@ type Rotation struct {
 // stateOf returns the state of a root. A state that kiln does not write is that of a root that
 // never was rotated.
 func stateOf(c *change.Cluster, root pki.Root) pki.Rotation {
-	r, err := pki.ParseRotation(c.Properties.Value(rotation.FactPrefix + string(root)))
+	r, err := pki.ParseRotation(c.Properties.Value(pki.RotationFact + string(root)))
 	if err != nil {
 		return pki.Rotation{Generation: 1}
 	}

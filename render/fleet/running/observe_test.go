@@ -8,7 +8,7 @@ import (
 
 	"kiln/render/fleet/running"
 	"kiln/render/twin/change"
-	"kiln/render/twin/shown"
+	"kiln/render/twin/review"
 )
 
 // state returns a cluster whose machines have a content of their own. Names that begin with pool
@@ -35,7 +35,7 @@ func runs(name string, c *change.Cluster, machine string) running.Node {
 	}
 	for _, m := range c.Machines {
 		if m.Name == machine {
-			n.Twin = shown.Digest(m)
+			n.Twin = review.Digest(m)
 		}
 	}
 	return n
@@ -48,7 +48,7 @@ func observe(t *testing.T, old, now *change.Cluster, earlier []*change.Cluster,
 	t.Helper()
 	d := change.Compare(old, now)
 	o, err := running.Observe(d, &running.Running{
-		Nodes: nodes, Earlier: earlier, Digest: shown.Digest,
+		Nodes: nodes, Earlier: earlier, Digest: review.Digest,
 	})
 	require.NoError(t, err)
 	return o, o.Runs
@@ -90,7 +90,7 @@ func TestPools(t *testing.T) {
 func TestStrangers(t *testing.T) {
 	t.Parallel()
 	_, err := running.Observe(change.Compare(state("1", "a"), state("2", "a")), &running.Running{
-		Nodes: []running.Node{runs("b", nil, "")}, Digest: shown.Digest,
+		Nodes: []running.Node{runs("b", nil, "")}, Digest: review.Digest,
 	})
 	require.ErrorContains(t, err, "no Node is a machine of these states")
 }
@@ -111,7 +111,7 @@ func TestDone(t *testing.T) {
 		{"b", runs("a", old, "a"), ""},
 	} {
 		_, err := running.Observe(change.Compare(old, now), &running.Running{
-			Nodes: []running.Node{row.node}, Done: []string{row.done}, Digest: shown.Digest,
+			Nodes: []running.Node{row.node}, Done: []string{row.done}, Digest: review.Digest,
 		})
 		if row.fails == "" {
 			require.NoError(t, err, row.done)
@@ -141,7 +141,7 @@ func TestSecretsAlone(t *testing.T) {
 		require.Equal(t, running.Unsaid, s.Standing)
 	}
 	o, err := running.Observe(change.Compare(old, now), &running.Running{
-		Nodes: nodes, Digest: shown.Digest, Done: []string{"a"},
+		Nodes: nodes, Digest: review.Digest, Done: []string{"a"},
 	})
 	require.NoError(t, err)
 	require.Same(t, now.Machines[0], o.Runs.Machines[0])

@@ -1,7 +1,6 @@
 // Package verify compares a running machine with its document, and makes the program that gives it
-// the newer one. Script returns a program that lists
-// what is on the machine, Parse reads the listing, and Compare says what differs. The caller runs
-// the program on the machine.
+// the newer one. Script returns a program that lists what is on the machine, Parse reads the
+// listing, and Compare says what differs. The caller runs the programs on the machine.
 package verify
 
 import (

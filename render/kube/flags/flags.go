@@ -1,6 +1,6 @@
-// Package flags knows every flag and every feature gate of the programs of Kubernetes, and of the
-// etcd that runs beside them, in each minor. It checks command lines and gates against them, as the
-// programs do when they start.
+// Package flags checks command lines and feature gates: it knows every flag and every gate of the
+// programs of Kubernetes, and of the etcd that runs beside them, in each minor, and the values that
+// they take when they start.
 //
 // The tables are made from the programs' own flag sets and registries, by test/judges. They are
 // read at the first question.

@@ -19,7 +19,7 @@ import (
 )
 
 // Documents are the rules of objects, by kind.
-var Documents = map[string][]Document{
+var objectDocuments = map[string][]Document{
 	"Secret":                   {secret},
 	"ConfigMap":                {configMap},
 	"Service":                  {service},

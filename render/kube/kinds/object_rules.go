@@ -9,7 +9,7 @@ import (
 )
 
 // Rules are the rules of fields in objects that run no pods, and of what all objects have.
-var Rules = map[string]Rule{
+var objectRules = map[string]Rule{
 	"meta/v1.ObjectMeta labels":      {Check: firstBadLabel},
 	"meta/v1.ObjectMeta annotations": {Check: annotations},
 
@@ -28,7 +28,7 @@ var Rules = map[string]Rule{
 }
 
 // Required are the fields in objects that run no pods, and that must not be empty.
-var Required = map[string][]string{
+var objectRequired = map[string][]string{
 	"core/v1.ServicePort":        {"port"},
 	"rbac/v1.RoleRef":            {"kind", "name"},
 	"rbac/v1.Subject":            {"kind", "name"},

@@ -1,11 +1,11 @@
 package kinds
 
 // rules are the rules of fields, by type and field as fields.txt has them.
-var rules = Joined(WorkloadRules, Rules, kubeletRules, proxyRules, settingRules)
+var rules = Joined(workloadRules, objectRules, kubeletRules, proxyRules, settingRules)
 
 // required lists the fields of a type that must not be empty.
-var required = Joined(WorkloadRequired, Required, settingRequired)
+var required = Joined(workloadRequired, objectRequired, settingRequired)
 
 // documents are the rules of documents, by kind.
-var documents = Joined(WorkloadDocuments, Documents, kubeletDocuments,
+var documents = Joined(workloadDocuments, objectDocuments, kubeletDocuments,
 	proxyDocuments)

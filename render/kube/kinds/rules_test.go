@@ -43,8 +43,8 @@ func TestFieldRules(t *testing.T) {
 		rules    map[string]Rule
 		required map[string][]string
 	}{
-		{"workload.yaml", WorkloadRules, WorkloadRequired},
-		{"object.yaml", Rules, Required},
+		{"workload.yaml", workloadRules, workloadRequired},
+		{"object.yaml", objectRules, objectRequired},
 		{"settings.yaml", settingRules, settingRequired},
 	} {
 		t.Run(row.file, func(t *testing.T) {

@@ -14,7 +14,7 @@ import (
 // API server.
 
 // WorkloadRules are the rules of fields in pods, and in objects that run pods.
-var WorkloadRules = map[string]Rule{
+var workloadRules = map[string]Rule{
 	"core/v1.PodSpec restartPolicy": OneOf("Always", "OnFailure", "Never"),
 	"core/v1.PodSpec dnsPolicy": OneOf("ClusterFirst", "ClusterFirstWithHostNet", "Default",
 		"None"),
@@ -80,7 +80,7 @@ var profileType = OneOf("RuntimeDefault", "Unconfined", "Localhost")
 var userID = Within(0, 1<<31-1)
 
 // WorkloadRequired are the fields in pods, and in objects that run pods, that must not be empty.
-var WorkloadRequired = map[string][]string{
+var workloadRequired = map[string][]string{
 	"core/v1.Container":            {"name"},
 	"core/v1.ContainerPort":        {"containerPort"},
 	"core/v1.EnvVar":               {"name"},
@@ -97,7 +97,7 @@ var WorkloadRequired = map[string][]string{
 }
 
 // WorkloadDocuments are the rules of objects with pods.
-var WorkloadDocuments = map[string][]Document{
+var workloadDocuments = map[string][]Document{
 	"Pod":         {podOf},
 	"Deployment":  {templateOf, selectsOwn, restartsAlways},
 	"DaemonSet":   {templateOf, selectsOwn, restartsAlways},

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"unicode"
 
-	"kiln/pki/rotation"
+	"kiln/pki"
 	"kiln/render/config"
 	"kiln/render/facts/node"
 	"kiln/render/plan"
@@ -57,8 +57,8 @@ func (t *tree) addFileList() error {
 func (t *tree) identity() string {
 	words := t.later.Digest(t.Plan, t.m, t.Public.ValidUntil(t.Plan, t.m), t.n)
 	separator := " "
-	for _, f := range rotation.Facts(t.Public) {
-		if root, ok := strings.CutPrefix(f.Name, rotation.FactPrefix); ok {
+	for _, f := range t.Public.Facts() {
+		if root, ok := strings.CutPrefix(f.Name, pki.RotationFact); ok {
 			words += separator + root + ": " + f.Value
 			separator = "; "
 		}

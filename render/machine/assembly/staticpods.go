@@ -45,7 +45,7 @@ func (r *Cluster) StaticPods(m *plan.Machine, watch Watch) (map[string][]byte, e
 	}
 	pods := map[string][]byte{}
 	for _, o := range objects {
-		pods[manifests.ManifestPath(o.Name)] = o.YAML
+		pods[plan.ManifestPath(o.Name)] = o.YAML
 	}
 	return pods, nil
 }

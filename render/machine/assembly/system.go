@@ -45,7 +45,7 @@ func (t *tree) addSystem() error {
 // addEnvironment adds what the machine is to know of its surroundings: time servers, time zone,
 // host names, CAs, when it may update itself.
 func (t *tree) addEnvironment() error {
-	unit, fields := Add(t.m, t.n, t.Plan.Config.Text)
+	unit, fields := AddSystemFiles(t.m, t.n, t.Plan.Config.Text)
 	if unit != "" {
 		t.addUnitWith(target.SystemUnit, 0o644, unit, true, true, fields...)
 	}

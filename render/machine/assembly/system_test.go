@@ -24,7 +24,7 @@ func machine(t *testing.T, osName, lines string) (n *node.Node, unit string) {
 	c, err := config.Parse("cluster.yaml", []byte(text), nil)
 	require.NoError(t, err)
 	n = &node.Node{}
-	unit, _ = assembly.Add(&plan.New(c).Machines[0], n, c.Text)
+	unit, _ = assembly.AddSystemFiles(&plan.New(c).Machines[0], n, c.Text)
 	return n, unit
 }
 

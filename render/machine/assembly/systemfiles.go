@@ -19,7 +19,7 @@ import (
 // returns the text of target.SystemUnit, which the caller adds, and the fields that the unit is
 // made from; the text is empty if the machine needs no such unit. read returns the content of a
 // file beside cluster.yaml.
-func Add(
+func AddSystemFiles(
 	m *plan.Machine, n *node.Node, read func(name string) []byte,
 ) (systemUnit string, fields []string) {
 	s := &m.Settings

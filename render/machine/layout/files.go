@@ -1,7 +1,6 @@
 package layout
 
 import (
-	"kiln/manifests"
 	"kiln/render/config"
 	"kiln/render/facts/target"
 	"kiln/render/plan"
@@ -91,13 +90,13 @@ var Files = []File{
 	{Path: plan.Authentication, Form: YAML, Open: true},
 	{Path: plan.AuditPolicy, Form: YAML, Open: true},
 	{Path: plan.Encryption, Form: Hidden},
-	{Path: manifests.ManifestPath(target.APIServer), Form: YAML, Open: true, Part: staticPods},
-	{Path: manifests.ManifestPath(target.ControllerManager),
+	{Path: plan.ManifestPath(target.APIServer), Form: YAML, Open: true, Part: staticPods},
+	{Path: plan.ManifestPath(target.ControllerManager),
 		Form: YAML, Open: true, Part: staticPods},
-	{Path: manifests.ManifestPath(target.Scheduler), Form: YAML, Open: true, Part: staticPods},
-	{Path: manifests.ManifestPath(target.Etcd), Form: YAML, Open: true, Part: staticPods},
-	{Path: manifests.ManifestPath(target.KubeVIP), Form: YAML, Open: true, Part: staticPods},
-	{Path: manifests.ManifestPath(target.HAProxy), Form: YAML, Open: true, Part: staticPods},
+	{Path: plan.ManifestPath(target.Scheduler), Form: YAML, Open: true, Part: staticPods},
+	{Path: plan.ManifestPath(target.Etcd), Form: YAML, Open: true, Part: staticPods},
+	{Path: plan.ManifestPath(target.KubeVIP), Form: YAML, Open: true, Part: staticPods},
+	{Path: plan.ManifestPath(target.HAProxy), Form: YAML, Open: true, Part: staticPods},
 	{Path: plan.BalancerConf, Form: Lines},
 
 	// The kubelet and the container runtime.

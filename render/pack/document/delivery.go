@@ -7,7 +7,6 @@ import (
 
 	"kiln/render/facts/node"
 	"kiln/render/facts/target"
-	"kiln/render/machine/assembly"
 	"kiln/render/pack/cloudinit"
 	"kiln/render/pack/ignition"
 	"kiln/render/plan"
@@ -21,7 +20,7 @@ var BodyNames = map[target.Format]string{target.Ignition: "body.ign", target.Clo
 // the file that the machine fetches. body is nil if everything stands in the document. Both halves
 // were checked together, as one machine, before.
 func splitBody(
-	c *assembly.Cluster, m *plan.Machine, n *node.Node,
+	c *secret.Cluster, m *plan.Machine, n *node.Node,
 ) (own *node.Node, body *Output, err error) {
 	d := &m.Settings.Delivery
 	if !d.Fetches() {

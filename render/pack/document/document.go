@@ -16,10 +16,10 @@ import (
 
 	"kiln/render/facts/node"
 	"kiln/render/facts/target"
-	"kiln/render/machine/assembly"
 	"kiln/render/pack/cloudinit"
 	"kiln/render/pack/ignition"
 	"kiln/render/plan"
+	"kiln/render/secret"
 )
 
 // NetworkConfigFile is the file beside a user-data that holds cloud-init's network configuration.
@@ -41,7 +41,7 @@ type Output struct {
 // Pack returns the document of n, the finished machine that the plan calls m. Each error names the
 // machine. It fails with config.Problems if the document is larger than the platform accepts. It
 // also fails if the format cannot express the machine, or if the CA of the delivery cannot be read.
-func Pack(c *assembly.Cluster, m *plan.Machine, n *node.Node) (*Document, error) {
+func Pack(c *secret.Cluster, m *plan.Machine, n *node.Node) (*Document, error) {
 	d, err := packMachine(c, m, n)
 	if err != nil {
 		return nil, fmt.Errorf("%s %s: %w", m.Kind(), m.Name, err)
@@ -49,7 +49,7 @@ func Pack(c *assembly.Cluster, m *plan.Machine, n *node.Node) (*Document, error)
 	return d, nil
 }
 
-func packMachine(c *assembly.Cluster, m *plan.Machine, n *node.Node) (*Document, error) {
+func packMachine(c *secret.Cluster, m *plan.Machine, n *node.Node) (*Document, error) {
 	own, body, err := splitBody(c, m, n)
 	if err != nil {
 		return nil, err
@@ -130,7 +130,7 @@ func envelope(m *plan.Machine, n *node.Node, limit int) ([]byte, error) {
 // instanceID returns cloud-init's instance-id for m. It depends only on the cluster and the
 // machine's name: if it changed with the document, cloud-init would configure a running machine
 // again.
-func instanceID(c *assembly.Cluster, m *plan.Machine) string {
+func instanceID(c *secret.Cluster, m *plan.Machine) string {
 	sum := sha256.Sum256([]byte(c.Public.Cluster + "/" + m.Name))
 	return "kiln-" + m.Name + "-" + hex.EncodeToString(sum[:4])
 }

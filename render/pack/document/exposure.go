@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	"kiln/render/facts/target"
-	"kiln/render/machine/assembly"
 	"kiln/render/plan"
 	"kiln/render/secret"
 )
@@ -34,17 +33,12 @@ type Copy struct {
 }
 
 // ExposureOf returns the exposure of a machine.
-func ExposureOf(c *assembly.Cluster, m *plan.Machine) Exposure {
-	return of(c.Plan, m, secret.WorthOf(facts(c), m))
-}
-
-// facts returns what the table of secrets asks of a cluster.
-func facts(c *assembly.Cluster) *secret.Cluster {
-	return &secret.Cluster{Plan: c.Plan, Public: c.Public, Objects: c.Objects, Joining: c.Joining}
+func ExposureOf(c *secret.Cluster, m *plan.Machine) Exposure {
+	return exposureOf(c.Plan, m, secret.WorthOf(c, m))
 }
 
 // of returns the exposure of a machine that holds secrets of that worth.
-func of(p *plan.Plan, m *plan.Machine, worth secret.Worth) Exposure {
+func exposureOf(p *plan.Plan, m *plan.Machine, worth secret.Worth) Exposure {
 	d := &m.Settings.Delivery
 	document := readers(p, m)
 	switch d.Mode {
@@ -99,12 +93,12 @@ type ExposureGroup struct {
 
 // ExposureGroups returns the exposure of all machines, those with the same one together, in the
 // order of the plan.
-func ExposureGroups(c *assembly.Cluster) (groups []ExposureGroup) {
-	k := facts(c)
+func ExposureGroups(c *secret.Cluster) (groups []ExposureGroup) {
+	k := c
 	index := map[string]int{}
 	for i := range c.Plan.Machines {
 		m := &c.Plan.Machines[i]
-		e := of(c.Plan, m, secret.WorthOf(k, m))
+		e := exposureOf(c.Plan, m, secret.WorthOf(k, m))
 		key := strings.Join(append([]string{m.Platform.Name, e.key()}, e.Document.Readers...), " ")
 		at, ok := index[key]
 		if !ok {

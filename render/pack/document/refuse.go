@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"kiln/render/config"
-	"kiln/render/machine/assembly"
 	"kiln/render/plan"
 	"kiln/render/secret"
 	"kiln/render/text/wording"
@@ -23,8 +22,7 @@ type finding struct {
 
 // RefusedExposures returns a problem of each field maxExposure for the machines that exceed it. It
 // names what they hold, who can read it, and what to do.
-func RefusedExposures(c *assembly.Cluster) (problems config.Problems) {
-	k := facts(c)
+func RefusedExposures(c *secret.Cluster) (problems config.Problems) {
 	machines := map[finding][]*plan.Machine{}
 	var found []finding
 	for i := range c.Plan.Machines {
@@ -33,7 +31,7 @@ func RefusedExposures(c *assembly.Cluster) (problems config.Problems) {
 		if !known || limit == secret.OfCluster {
 			continue
 		}
-		e := of(c.Plan, m, secret.WorthOf(k, m))
+		e := exposureOf(c.Plan, m, secret.WorthOf(c, m))
 		held, isBody := e.worst()
 		if held == nil || held.worth <= limit {
 			continue

@@ -21,7 +21,7 @@ type Form struct {
 // maxWidth is how many characters two values may have together to be on one line.
 const maxWidth = 100
 
-// Signs for what happened to an entry.
+// signs are for what happened to an entry.
 var signs = map[string]string{Added: "+", Removed: "-", Changed: "~"}
 
 // Text returns the difference for people.

@@ -1,3 +1,5 @@
+// This file lists an unpacked machine for people: as the lines of an INDEX, and as a tree.
+
 package review
 
 import (
@@ -8,16 +10,13 @@ import (
 
 	"kiln/render/text/wording"
 	"kiln/render/twin/change"
-	"kiln/render/twin/shown"
 )
-
-// This file lists an unpacked machine for people: as the lines of an INDEX, and as a tree.
 
 // List lists the machine as INDEX does in the review twin.
 func (u *Unpacked) List() []byte {
 	var b bytes.Buffer
 	for _, e := range u.entries() {
-		b.WriteString(shown.Lines(e))
+		b.WriteString(entryLines(e))
 	}
 	return b.Bytes()
 }
@@ -31,9 +30,9 @@ func (u *Unpacked) Tree() []byte {
 		case e.Kind == "dir" || e.Kind == "file" || e.Kind == "link":
 			tree = append(tree, e)
 		case len(tree) == 0:
-			before.WriteString(shown.Lines(e))
+			before.WriteString(entryLines(e))
 		default:
-			after.WriteString(shown.Lines(e))
+			after.WriteString(entryLines(e))
 		}
 	}
 	// Paths are compared part by part: otherwise /etc/a-b would stand between /etc/a and /etc/a/b.
@@ -62,7 +61,7 @@ func writeBranch(b *bytes.Buffer, e *change.Entry, parts []string) {
 	}
 	// The line of an INDEX begins with the kind in four columns. The path stands behind mode and
 	// owner, and in a link before the target. The tree has the name in front instead.
-	line, below, _ := strings.Cut(shown.Lines(e), "\n")
+	line, below, _ := strings.Cut(entryLines(e), "\n")
 	fmt.Fprintf(b, "%s%s%s\n", indent, name, strings.Replace(line[4:], " "+e.ID, "", 1))
 	for text := range strings.Lines(below) {
 		b.WriteString(indent + text)
@@ -86,7 +85,7 @@ func (u *Unpacked) entries() change.Entries {
 	for i := range n.Files {
 		f := &n.Files[i]
 		escape(&f.Path, &f.User, &f.Group)
-		f.Shown = append(f.Shown, shown.Certificates(f.Content)...)
+		f.Shown = append(f.Shown, certificateLines(f.Content)...)
 		f.Content = nil
 	}
 	for i := range n.Links {
@@ -103,7 +102,7 @@ func (u *Unpacked) entries() change.Entries {
 	n.NetworkConfig = u.visibleSettings(n.NetworkConfig)
 	n.Extra = u.visibleSettings(n.Extra)
 	n.CloudConfig = u.visibleSettings(n.CloudConfig)
-	list := shown.Entries(&n)
+	list := nodeEntries(&n)
 	if len(u.metaData) > 0 {
 		list = append(list, &change.Entry{
 			Key: change.Key{Kind: "meta-data"}, Content: u.visibleSettings(u.metaData),

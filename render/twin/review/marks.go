@@ -11,7 +11,6 @@ import (
 
 	"kiln/manifests"
 	"kiln/pki"
-	"kiln/pki/rotation"
 	"kiln/render/facts/node"
 	"kiln/render/machine/assembly"
 	"kiln/render/machine/layout"
@@ -20,7 +19,6 @@ import (
 	"kiln/render/secret"
 	"kiln/render/text/credential"
 	"kiln/render/twin/change"
-	"kiln/render/twin/shown"
 	"kiln/templates"
 )
 
@@ -46,7 +44,7 @@ func FromDocuments(
 			return nil, fmt.Errorf("%s: %q is no version of a kubelet: this is no inventory of "+
 				"kiln's", e.Node, e.Kubelet)
 		}
-		t.addMachine(shown.Machine(&change.Machine{
+		t.addMachine(describeMachine(&change.Machine{
 			Pool: e.Pool, Name: e.Node, Role: e.Role,
 			OS: e.OS, Platform: e.Platform, Format: e.Format,
 		}, e.Kubelet, e.Addresses, e.ValidUntil))
@@ -55,7 +53,7 @@ func FromDocuments(
 		if err := t.Add(i, u.node); err != nil {
 			return err
 		}
-		if shown.Edited(u.node) {
+		if IsEdited(u.node) {
 			t.cluster.Machines[i].Twin = "-" // of no machine
 		}
 		return nil
@@ -73,7 +71,7 @@ func OpenMachines(
 	inv *document.Inventory, open func(name string) ([]byte, error),
 	use func(i int, u *Unpacked) error,
 ) error {
-	rotations, err := rotation.Parse(inv.Facts)
+	rotations, err := pki.ParseRotations(inv.Facts)
 	if err != nil {
 		return err
 	}
@@ -305,7 +303,7 @@ func (m *marker) shownLines(f *node.File) (lines []string) {
 		return nil
 	}
 	const prefix = "certificate"
-	for i, line := range shown.Certificates(f.Content) {
+	for i, line := range certificateLines(f.Content) {
 		switch {
 		case root != "":
 			mark = m.rootMark(root, i)

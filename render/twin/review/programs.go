@@ -1,3 +1,5 @@
+// This file holds the form in which programs get an unpacked machine, as JSON.
+
 package review
 
 import (
@@ -6,10 +8,7 @@ import (
 	"unicode/utf8"
 
 	"kiln/render/facts/node"
-	"kiln/render/twin/shown"
 )
-
-// This file holds the form in which programs get an unpacked machine, as JSON.
 
 // UnpackedMachine is an unpacked machine for programs.
 type UnpackedMachine struct {
@@ -96,7 +95,7 @@ func (u *Unpacked) Machine() *UnpackedMachine {
 	}
 	for _, d := range n.Dirs {
 		m.Directories = append(m.Directories, UnpackedFile{
-			Path: d.Path, Mode: shown.Octal(d.Mode), Owner: d.User + ":" + d.Group,
+			Path: d.Path, Mode: octal(d.Mode), Owner: d.User + ":" + d.Group,
 		})
 	}
 	for i := range n.Files {
@@ -133,9 +132,9 @@ func (u *Unpacked) Files(paths []string) ([]UnpackedFile, error) {
 func unpackedFile(f *node.File) UnpackedFile {
 	return UnpackedFile{
 		Path:         f.Path,
-		Mode:         shown.Octal(f.Mode),
+		Mode:         octal(f.Mode),
 		Owner:        f.User + ":" + f.Group,
 		Secret:       f.Secret != "",
-		Certificates: shown.Certificates(f.Content),
+		Certificates: certificateLines(f.Content),
 	}
 }

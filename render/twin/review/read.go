@@ -14,7 +14,6 @@ import (
 	"kiln/render/text/wording"
 	"kiln/render/text/yamltext"
 	"kiln/render/twin/change"
-	"kiln/render/twin/shown"
 )
 
 // Read reads the review twin that consists of these files, by the paths below its folder. It fails
@@ -65,7 +64,7 @@ func ParseHeading(name string, index []byte) (*Heading, error) {
 func FolderFiles(dir string, index []byte) []string {
 	names := []string{path.Join(dir, IndexFile)}
 	for _, line := range wording.SplitLines(index) {
-		if strings.HasPrefix(line, shown.Indent) || strings.HasPrefix(line, "with ") ||
+		if strings.HasPrefix(line, indent) || strings.HasPrefix(line, "with ") ||
 			strings.HasPrefix(line, "without ") {
 			continue
 		}
@@ -240,12 +239,12 @@ func (r *reader) entries(dir string, list []string) (map[change.Key]*change.Entr
 	for len(list) > 0 {
 		head := list[0]
 		n := 1
-		for n < len(list) && strings.HasPrefix(list[n], shown.Indent) {
+		for n < len(list) && strings.HasPrefix(list[n], indent) {
 			n++
 		}
 		var below []string
 		for _, line := range list[1:n] {
-			below = append(below, strings.TrimPrefix(line, shown.Indent))
+			below = append(below, strings.TrimPrefix(line, indent))
 		}
 		list = list[n:]
 		e, ok := readEntry(head, below)

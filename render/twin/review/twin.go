@@ -10,12 +10,10 @@ import (
 	"sync"
 
 	"kiln/pki"
-	"kiln/pki/rotation"
 	"kiln/render/facts/node"
 	"kiln/render/machine/assembly"
 	"kiln/render/plan"
 	"kiln/render/twin/change"
-	"kiln/render/twin/shown"
 )
 
 // Twin collects the state of a cluster, machine by machine, as a reviewer may see it.
@@ -38,7 +36,7 @@ type entryKey struct {
 func NewTwin(c *assembly.Cluster) (*Twin, error) {
 	t := newTwin(&change.Cluster{
 		Name: c.Plan.Name, UUID: c.Public.Cluster, Version: c.Plan.Version,
-	}, append(c.Plan.Overview(), rotation.Facts(c.Public)...))
+	}, append(c.Plan.Overview(), c.Public.Facts()...))
 	admin, err := adminEntry(c)
 	if err != nil {
 		return nil, err
@@ -46,7 +44,7 @@ func NewTwin(c *assembly.Cluster) (*Twin, error) {
 	t.cluster.Entries = change.Entries{admin}
 	for i := range c.Machines() {
 		m := &c.Plan.Machines[i]
-		t.addMachine(shown.Planned(c.Plan, m, c.Public.ValidUntil(c.Plan, m)))
+		t.addMachine(plannedMachine(c.Plan, m, c.Public.ValidUntil(c.Plan, m)))
 	}
 	return t, nil
 }
@@ -66,13 +64,13 @@ func (t *Twin) addMachine(m *change.Machine) {
 // Add adds the entries of the i-th machine. It may be called from several goroutines. Equal entries
 // are kept once. It fails for a file at /INDEX, since the twin has a list of its own there.
 func (t *Twin) Add(i int, n *node.Node) error {
-	list := shown.Entries(n)
+	list := nodeEntries(n)
 	if t.sealed {
 		seal(list, n)
 	}
 	keys := make([]entryKey, len(list))
 	for j, e := range list {
-		keys[j] = entryKey{lines: shown.Lines(e), content: sha256.Sum256(e.Content),
+		keys[j] = entryKey{lines: entryLines(e), content: sha256.Sum256(e.Content),
 			seal: e.Seal}
 		if e.Kind == "file" && e.Content != nil && e.ID == "/"+IndexFile {
 			return fmt.Errorf("file %s: the review twin keeps its list of files under this name; "+
@@ -90,7 +88,7 @@ func (t *Twin) Add(i int, n *node.Node) error {
 	}
 	slices.SortFunc(list, func(a, b *change.Entry) int { return a.Compare(b.Key) })
 	m := t.cluster.Machines[i]
-	m.Twin, m.Entries = shown.Listed(n), slices.Compact(list)
+	m.Twin, m.Entries = listedDigest(n), slices.Compact(list)
 	return nil
 }
 

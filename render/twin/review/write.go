@@ -10,7 +10,6 @@ import (
 
 	"kiln/render/plan"
 	"kiln/render/twin/change"
-	"kiln/render/twin/shown"
 )
 
 // IndexFile is the name of the list that the twin and each of its folders have.
@@ -141,7 +140,7 @@ func writeFolder(out map[string][]byte, dir, head string, entries map[*change.En
 	}
 	index := bytes.NewBufferString(head)
 	for _, e := range sorted(entries) {
-		index.WriteString(shown.Lines(e))
+		index.WriteString(entryLines(e))
 		if e.Kind == "file" && e.Content != nil {
 			out[dir+e.ID] = e.Content
 		}
@@ -158,10 +157,10 @@ func index(c *change.Cluster) []byte {
 		fmt.Fprintf(&b, "cluster %s: %s\n", f.Name, f.Value)
 	}
 	for _, e := range c.Entries {
-		b.WriteString(shown.Lines(e))
+		b.WriteString(entryLines(e))
 	}
 	for _, m := range c.Machines {
-		b.WriteString(shown.MachineLine(m))
+		b.WriteString(MachineLine(m))
 	}
 	return b.Bytes()
 }

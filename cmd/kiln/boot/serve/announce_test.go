@@ -24,6 +24,7 @@ import (
 	"kiln/pki"
 	"kiln/pki/private"
 	"kiln/render"
+	"kiln/render/folder"
 )
 
 // announced is the file of the announcements in a folder of documents.
@@ -53,7 +54,7 @@ spec:
 	text += "  - {name: silent, role: worker, addresses: [10.0.0.3], report: {}}\n"
 	home := t.TempDir()
 	write(t, home, map[string]string{"cluster.yaml": text})
-	c, err := render.Config(filepath.Join(home, "cluster.yaml"))
+	c, err := render.Config(&folder.Input{Path: filepath.Join(home, "cluster.yaml")})
 	require.NoError(t, err)
 	b, err := pki.New(pki.Options{
 		Name: "prod", Now: time.Now(), Algorithm: private.Algorithm("ECDSA-P256"),

@@ -21,7 +21,7 @@ import (
 func TestEarlyEnd(t *testing.T) {
 	t.Parallel()
 	document := strings.Repeat("0123456789", 13_000)
-	dir := folder(t, []render.Entry{{Node: "cp-1", Document: "cp-1/config.ign"}},
+	dir := renderedFolder(t, []render.Entry{{Node: "cp-1", Document: "cp-1/config.ign"}},
 		map[string]string{"cp-1/config.ign": document})
 	r := start(t, dir, nil)
 	dialer := net.Dialer{Control: func(_, _ string, c syscall.RawConn) error {

@@ -18,7 +18,7 @@ import (
 // comes later.
 func TestOlderInitrd(t *testing.T) {
 	t.Parallel()
-	dir := folder(t, []render.Entry{
+	dir := renderedFolder(t, []render.Entry{
 		{Node: "cp-1", Document: "cp-1/config.ign"}, {Node: "cp-2", Document: "cp-2/config.ign"},
 		{Node: "small", Pool: true, Document: "pools/small/config.ign"},
 	}, map[string]string{
@@ -138,7 +138,7 @@ func TestInstalled(t *testing.T) {
 	)
 	state := filepath.Join(t.TempDir(), "served.json")
 	serving := func(document, installs string, again ...string) *running {
-		dir := folder(t, []render.Entry{{Node: "cp-1", Document: "cp-1/config.ign"}},
+		dir := renderedFolder(t, []render.Entry{{Node: "cp-1", Document: "cp-1/config.ign"}},
 			map[string]string{
 				"cp-1/config.ign": document, path: script,
 				"netboot.json": `{"kind": "Netboot", "url": "http://10.0.0.5:8080", "machines": [

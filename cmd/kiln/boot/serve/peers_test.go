@@ -35,7 +35,7 @@ func peers(t *testing.T, values ...string) serve.Peers {
 // cluster is a folder of a pool and of a machine. The machine has addresses on loopback, one of
 // them on another interface.
 func cluster(t *testing.T) string {
-	return folder(t, []render.Entry{
+	return renderedFolder(t, []render.Entry{
 		{
 			Node: "cp-1", Document: "cp-1/user-data", Others: []string{"cp-1/network-config"},
 			Addresses: []string{"127.0.0.2", "::1"}, InterfaceAddresses: []string{"127.0.0.3"},
@@ -108,7 +108,7 @@ func TestOwnAddresses(t *testing.T) {
 // kernel arguments. The alarm does not tell how to give it the keys of the other machine.
 func TestAnotherMachine(t *testing.T) {
 	t.Parallel()
-	r := start(t, folder(t, []render.Entry{
+	r := start(t, renderedFolder(t, []render.Entry{
 		{Node: "cp-1", Document: "cp-1/user-data", Addresses: []string{"127.0.0.2"}},
 		{Node: "cp-2", Document: "cp-2/user-data", Addresses: []string{"127.0.0.3"}},
 		{Node: "small", Pool: true, Document: "pools/small/user-data"},

@@ -33,8 +33,8 @@ func write(t *testing.T, dir string, files map[string]string) {
 	}
 }
 
-// folder returns a rendered folder with these documents, and other files beside them.
-func folder(t *testing.T, entries []render.Entry, files map[string]string) string {
+// renderedFolder returns a rendered folder with these documents, and other files beside them.
+func renderedFolder(t *testing.T, entries []render.Entry, files map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
 	for i := range entries {
@@ -56,7 +56,7 @@ func folder(t *testing.T, entries []render.Entry, files map[string]string) strin
 
 // example returns a folder of three machines and a pool.
 func example(t *testing.T) string {
-	return folder(t, []render.Entry{
+	return renderedFolder(t, []render.Entry{
 		{
 			Node: "cp-1", Document: "cp-1/config.ign", MAC: "52:54:00:12:34:56",
 			UUID: "8f0c1d2e-3b4a-4c5d-9e6f-708192a3b4c5",

@@ -210,7 +210,7 @@ func TestBody(t *testing.T) {
 			},
 		},
 	}
-	dir := folder(t, entries, map[string]string{
+	dir := renderedFolder(t, entries, map[string]string{
 		"cp-1/user-data": "#cloud-config\n", "cp-1/body.sh": string(body),
 	})
 	for _, path := range []string{"/kiln/cp-1/" + hash, "/cp-1/" + hash, "/cp-1/body.sh"} {

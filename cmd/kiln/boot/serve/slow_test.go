@@ -21,7 +21,7 @@ var large = strings.Repeat("0123456789abcdef", 1<<19)
 
 // pool returns a folder with a pool that has a document.
 func pool(t *testing.T, document string) string {
-	return folder(t, []render.Entry{
+	return renderedFolder(t, []render.Entry{
 		{Node: "small", Pool: true, Document: "pools/small/user-data"},
 	}, map[string]string{
 		"pools/small/user-data": document, "images/flatcar/vmlinuz": "MZ\x00" + large[3:],

@@ -25,7 +25,7 @@ func TestCutOff(t *testing.T) {
 	t.Parallel()
 	// 8 MiB: more than the buffers between server and client hold
 	document := strings.Repeat("0123456789abcdef", 1<<19)
-	dir := folder(t, []render.Entry{
+	dir := renderedFolder(t, []render.Entry{
 		{Node: "big", Document: "big/config.ign"}, {Node: "small", Document: "small/config.ign"},
 	},
 		map[string]string{"big/config.ign": document, "small/config.ign": "tiny"})
@@ -60,7 +60,7 @@ func TestCutOff(t *testing.T) {
 func TestKilled(t *testing.T) {
 	t.Parallel()
 	document := strings.Repeat("0123456789abcdef", 1<<19)
-	dir := folder(t, []render.Entry{
+	dir := renderedFolder(t, []render.Entry{
 		{Node: "big", Document: "big/config.ign"},
 	}, map[string]string{"big/config.ign": document})
 	first := start(t, dir, nil)
@@ -93,7 +93,7 @@ func TestKilled(t *testing.T) {
 func TestLeaving(t *testing.T) {
 	t.Parallel()
 	document := strings.Repeat("0123456789abcdef", 1<<19)
-	dir := folder(t, []render.Entry{
+	dir := renderedFolder(t, []render.Entry{
 		{Node: "big", Document: "big/config.ign"},
 	}, map[string]string{"big/config.ign": document})
 	r := start(t, dir, nil)
@@ -122,7 +122,7 @@ func TestLeaving(t *testing.T) {
 // server has ended, is in the log, in the alarms and in what is left.
 func TestLeavingUnconfirmed(t *testing.T) {
 	t.Parallel()
-	dir := folder(t, []render.Entry{
+	dir := renderedFolder(t, []render.Entry{
 		{Node: "a", Document: "a/config.ign"},
 	}, map[string]string{"a/config.ign": "secret"})
 	r := start(t, dir, nil)
@@ -169,7 +169,7 @@ func TestRace(t *testing.T) {
 func TestWaiting(t *testing.T) {
 	t.Parallel()
 	document := strings.Repeat("0123456789abcdef", 1<<19)
-	dir := folder(t, []render.Entry{
+	dir := renderedFolder(t, []render.Entry{
 		{Node: "big", Document: "big/config.ign"},
 	}, map[string]string{"big/config.ign": document})
 	r := start(t, dir, nil)
@@ -214,7 +214,7 @@ func TestMany(t *testing.T) {
 		entries = append(entries, render.Entry{Node: name, Document: name + "/config.ign"})
 		files[name+"/config.ign"] = strings.Repeat(name+" ", 20_000)
 	}
-	dir := folder(t, entries, files)
+	dir := renderedFolder(t, entries, files)
 	r := start(t, dir, nil)
 	errs := make(chan error, machines)
 	for _, e := range entries {

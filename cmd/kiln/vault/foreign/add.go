@@ -16,13 +16,14 @@ import (
 	"kiln/pki/request"
 	"kiln/pki/root"
 	"kiln/render"
+	"kiln/render/folder"
 	"kiln/render/plan"
 	"kiln/render/text/wording"
 )
 
 // addFlags are the flags of kiln certs add.
 type addFlags struct {
-	config term.Configuration
+	config folder.Input
 	bundle vault.Source
 	form   string
 }
@@ -48,7 +49,7 @@ Certificates that the configuration no longer wants are removed from the bundle.
 		Args: term.TakeArgs(1, 0, "a FILE or folder", "kiln certs add ./signed"),
 		RunE: func(cmd *cobra.Command, list []string) error {
 			if slices.Contains(list, "") {
-				return term.Errorf("the name of a file is empty; is a variable unset?")
+				return term.UsageErrorf("the name of a file is empty; is a variable unset?")
 			}
 			if err := term.FindConfig(cmd, &f.config); err != nil {
 				return err
@@ -84,7 +85,7 @@ type stored struct {
 
 func (f *addFlags) run(cmd *cobra.Command, paths []string) error {
 	f.bundle.Stdin = cmd.InOrStdin()
-	c, err := f.config.Public()
+	c, err := render.ConfigPublic(&f.config)
 	if err != nil {
 		return err
 	}

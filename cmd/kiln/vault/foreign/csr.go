@@ -25,13 +25,14 @@ import (
 	"kiln/pki/request"
 	"kiln/render"
 	"kiln/render/config"
+	"kiln/render/folder"
 	"kiln/render/plan"
 	"kiln/render/text/wording"
 )
 
 // csrFlags are the flags of kiln certs csr.
 type csrFlags struct {
-	config    term.Configuration
+	config    folder.Input
 	bundle    vault.Source
 	out, form string
 	within    time.Duration
@@ -99,13 +100,13 @@ func (f *csrFlags) run(cmd *cobra.Command) error {
 		return err
 	}
 	if f.within < 0 {
-		return term.Errorf("--within %s: want a time that is not negative", f.within)
+		return term.UsageErrorf("--within %s: want a time that is not negative", f.within)
 	}
 	if err := vault.CheckOutside("out", f.out); err != nil {
 		return err
 	}
 	f.bundle.Stdin = cmd.InOrStdin()
-	c, err := f.config.Public()
+	c, err := render.ConfigPublic(&f.config)
 	if err != nil {
 		return err
 	}

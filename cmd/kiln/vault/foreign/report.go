@@ -14,7 +14,7 @@ import (
 )
 
 // report is what kiln secrets import has done.
-type report struct {
+type importReport struct {
 	Bundle   string   `json:"bundle"`
 	Cluster  string   `json:"cluster"`
 	Imported bool     `json:"imported"` // the cluster runs, and is not to be formed
@@ -35,8 +35,8 @@ type origin struct {
 	External bool `json:"external,omitempty"`
 }
 
-func newReport(b *vault.File, c *config.Cluster, files Files) *report {
-	r := &report{Bundle: b.Path, Cluster: b.Cluster, Imported: b.WasImported(),
+func newReport(b *vault.File, c *config.Cluster, files Files) *importReport {
+	r := &importReport{Bundle: b.Path, Cluster: b.Cluster, Imported: b.WasImported(),
 		clear:    c.Spec.Security.Encryption == "identity",
 		external: len(b.External.Roots) > 0}
 	for _, signer := range Signers {
@@ -68,7 +68,7 @@ func newReport(b *vault.File, c *config.Cluster, files Files) *report {
 	return r
 }
 
-func (r *report) print(w io.Writer, path string) {
+func (r *importReport) print(w io.Writer, path string) {
 	for _, root := range r.Roots {
 		from := root.File
 		if from == "" {

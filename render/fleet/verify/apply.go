@@ -17,7 +17,7 @@ import (
 	"kiln/render/machine/layout"
 	"kiln/render/text/wording"
 	"kiln/render/twin/change"
-	"kiln/render/twin/shown"
+	"kiln/render/twin/review"
 	"kiln/templates"
 )
 
@@ -45,7 +45,7 @@ func Program(c *Change) (string, error) {
 	switch {
 	case list == nil:
 		return "", errors.New("the document has no list of files: it is not one of kiln's")
-	case shown.Edited(c.Node):
+	case review.IsEdited(c.Node):
 		return "", errors.New("the document is not as kiln rendered it: a file of it was changed " +
 			"by hand; render it again")
 	case !knowsTwo(c.Node):
@@ -142,8 +142,8 @@ func (b *builder) program() (string, error) {
 	var twins []string
 	for _, p := range b.Pairs {
 		for _, m := range []*change.Machine{p.Old, p.New} {
-			digest := shown.DigestOf(m)
-			if !shown.IsDigest(digest) {
+			digest := review.DigestOf(m)
+			if !review.IsDigest(digest) {
 				return "", fmt.Errorf("the list of files of %s has no digest: it was edited; "+
 					"render it again", m.Name)
 			}

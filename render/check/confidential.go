@@ -1,6 +1,4 @@
-// Package confidential checks that each machine holds exactly the secrets that the table of package
-// secret gives it, each in its own file, and that others may not read that file.
-package confidential
+package check
 
 import (
 	"bytes"
@@ -18,11 +16,13 @@ import (
 	"kiln/templates"
 )
 
-// Checker checks the machines of one cluster. Its methods may be called from several goroutines.
-type Checker struct {
+// secretsChecker checks that each machine of a cluster holds exactly the secrets that the table of
+// package secret gives it, each in its own file, and that others may not read that file. Several
+// goroutines may call its methods.
+type secretsChecker struct {
 	cluster  *secret.Cluster
 	bundle   *pki.Bundle // nil if the cluster is rendered without secrets
-	searcher *Searcher
+	searcher *searcher
 	sources  Sources
 
 	// origins caches where in the configuration a file comes from, by path, as messages show it.
@@ -32,15 +32,19 @@ type Checker struct {
 // Sources returns the places in the configuration that a file of a machine comes from.
 type Sources func(m *plan.Machine, f *node.File) []config.Place
 
-// New returns a checker for a cluster. b may be nil; then keys are not checked.
-func New(c *secret.Cluster, b *pki.Bundle, sources Sources) *Checker {
-	return &Checker{cluster: c, bundle: b, searcher: NewSearcher(c.Plan, b), sources: sources}
+// newSecretsChecker returns a checker for a cluster. b may be nil; then keys are not checked.
+func newSecretsChecker(c *secret.Cluster, b *pki.Bundle, sources Sources) *secretsChecker {
+	return &secretsChecker{
+		cluster: c, bundle: b, searcher: newSearcher(c.Plan, b), sources: sources,
+	}
 }
 
 // Node returns what is wrong with the secrets of a machine.
-func (k *Checker) Node(m *plan.Machine, n *node.Node) []error {
-	c := &inspection{Checker: k, machine: m, node: n}
-	c.checkMarks(secret.Kinds)
+func (k *secretsChecker) Node(m *plan.Machine, n *node.Node) []error {
+	c := &secretsInspection{
+		secretsChecker: k, machine: m, node: n,
+		errs: secret.CompareMarks(secret.Kinds, k.cluster, m, n),
+	}
 	for i := range n.Files {
 		f := &n.Files[i]
 		forbidden := uint32(0o077)
@@ -57,71 +61,25 @@ func (k *Checker) Node(m *plan.Machine, n *node.Node) []error {
 	return c.errs
 }
 
-// Holds returns the differences between the secrets with which a machine's files are marked and
-// those that a table of secrets gives the machine.
-func (k *Checker) Holds(kinds []secret.Kind, m *plan.Machine, n *node.Node) []error {
-	c := &inspection{Checker: k, machine: m, node: n}
-	c.checkMarks(kinds)
-	return c.errs
-}
-
-// inspection is the check of one machine.
-type inspection struct {
-	*Checker
+// secretsInspection is the check of the secrets of one machine.
+type secretsInspection struct {
+	*secretsChecker
 	machine *plan.Machine
 	node    *node.Node
 	errs    []error
 }
 
-func (c *inspection) fail(format string, args ...any) {
+func (c *secretsInspection) fail(format string, args ...any) {
 	c.errs = append(c.errs, fmt.Errorf(format, args...))
-}
-
-// checkMarks compares the marks of the machine's files with a table of secrets.
-func (c *inspection) checkMarks(kinds []secret.Kind) {
-	type holding struct {
-		secret.Holding
-		user string
-	}
-	var expected []holding
-	missing := map[secret.Holding]int{}
-	for i := range kinds {
-		for _, h := range kinds[i].Holdings(c.cluster, c.machine) {
-			expected = append(expected, holding{h, kinds[i].User})
-			missing[h]++
-		}
-	}
-	for _, f := range c.node.Files {
-		if f.Secret == "" {
-			continue
-		}
-		atPath := secret.Holding{Mark: f.Secret, Path: f.Path}
-		inFolder := secret.Holding{Mark: f.Secret, Path: path.Dir(f.Path) + "/"}
-		switch {
-		case missing[atPath] > 0:
-			missing[atPath]--
-		case missing[inFolder] > 0:
-			missing[inFolder]--
-		default:
-			c.fail("file %s: must not hold the secret %s: %s; remove it",
-				f.Path, f.Secret, describeHolders(kinds, f.Secret))
-		}
-	}
-	for _, h := range expected {
-		if missing[h.Holding] > 0 {
-			missing[h.Holding]--
-			c.fail("secret %s: missing from %s; it is there for %s", h.Mark, h.Path, h.user)
-		}
-	}
 }
 
 // checkContent checks that a file holds the secret that its mark names, and no other. A file
 // without a mark must hold no credential. No file, not even one of the user's, may hold a secret of
 // the bundle that its mark does not name.
-func (c *inspection) checkContent(f *node.File) {
+func (c *secretsInspection) checkContent(f *node.File) {
 	base := secret.Base(f.Secret)
 	isUsers := base == "file" || base == "object"
-	var found *Finding
+	var found *finding
 	if f.Secret == "" || isUsers {
 		found = c.searcher.Find(f.Content)
 	} else {
@@ -137,7 +95,7 @@ func (c *inspection) checkContent(f *node.File) {
 	case f.Secret == "" && found.Credential != "":
 		c.fail("file %s%s: holds %s and is not marked as a secret, so that others may read it "+
 			"and it would stand in the review twin; %s",
-			f.Path, c.origin(f), found.Credential, advice(f))
+			f.Path, c.origin(f), found.Credential, credentialAdvice(f))
 	case keys > 1 && base != "" && !isUsers:
 		c.fail("file %s: holds %d private keys, want the one of %s", f.Path, keys, f.Secret)
 	}
@@ -148,7 +106,7 @@ func (c *inspection) checkContent(f *node.File) {
 			continue
 		}
 		c.fail("file %s%s: holds the secret %s: %s; remove it",
-			f.Path, c.origin(f), name, describeHolders(secret.Kinds, name))
+			f.Path, c.origin(f), name, secret.DescribeHolders(secret.Kinds, name))
 	}
 	if !holdsOwn && c.searcher.Knows(base) {
 		c.fail("file %s: does not hold the secret %s, with which it is marked", f.Path, f.Secret)
@@ -157,7 +115,7 @@ func (c *inspection) checkContent(f *node.File) {
 
 // checkSettings checks that the settings that only Ignition or cloud-init can express hold no
 // secret. The review twin shows them.
-func (c *inspection) checkSettings() {
+func (c *secretsInspection) checkSettings() {
 	for _, setting := range []struct {
 		name  string
 		value []byte
@@ -183,7 +141,7 @@ func (c *inspection) checkSettings() {
 }
 
 // checkLeafKeys checks that each key that is derived for the machine is the key in its file.
-func (c *inspection) checkLeafKeys() {
+func (c *secretsInspection) checkLeafKeys() {
 	b := c.bundle
 	if b == nil {
 		return
@@ -201,23 +159,8 @@ func (c *inspection) checkLeafKeys() {
 	}
 }
 
-// describeHolders returns, for a message, the machines that may hold a secret and the place where
-// it lies there.
-func describeHolders(kinds []secret.Kind, mark string) string {
-	var holders []string
-	for i := range kinds {
-		if secret.Base(kinds[i].Name) == secret.Base(mark) {
-			holders = append(holders, "it is for "+kinds[i].Place())
-		}
-	}
-	if len(holders) == 0 {
-		return "the table of secrets does not have it"
-	}
-	return strings.Join(holders, ", ")
-}
-
-// advice returns what to do about a credential in a file that is not marked as a secret.
-func advice(f *node.File) string {
+// credentialAdvice returns what to do about a credential in a file that is not marked as a secret.
+func credentialAdvice(f *node.File) string {
 	switch {
 	case path.Dir(f.Path)+"/" == plan.ObjectsDir:
 		return "give it to the API server in a Secret, or take it out"
@@ -229,7 +172,7 @@ func advice(f *node.File) string {
 
 // origin returns, in brackets, the places in the configuration that a file comes from. It is empty
 // if the configuration has no influence on the file.
-func (c *inspection) origin(f *node.File) string {
+func (c *secretsInspection) origin(f *node.File) string {
 	if known, ok := c.origins.Load(f.Path); ok {
 		return known.(string)
 	}

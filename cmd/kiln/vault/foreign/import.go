@@ -18,13 +18,15 @@ import (
 	"kiln/cmd/kiln/vault"
 	"kiln/pki"
 	"kiln/pki/external"
+	"kiln/render"
 	"kiln/render/config"
+	"kiln/render/folder"
 )
 
 // flags are those of kiln secrets import.
-type flags struct {
+type importFlags struct {
 	vault.Run
-	config term.Configuration
+	config folder.Input
 	form   string
 	// pki is a folder with kubeadm's names, and named has the files that flags name, by the
 	// flag.
@@ -38,7 +40,7 @@ type flags struct {
 
 // ImportCommand returns the verb.
 func ImportCommand() *cobra.Command {
-	f := flags{named: map[string]*string{}}
+	f := importFlags{named: map[string]*string{}}
 	cmd := &cobra.Command{
 		Use:   "import [CONFIG] --pki DIR [--encryption-config FILE]",
 		Short: "Make the bundle from the CAs and keys of a cluster that runs",
@@ -88,15 +90,15 @@ whose key is elsewhere.`,
 }
 
 // check returns an error if no flag names a file.
-func (f *flags) check() error {
+func (f *importFlags) check() error {
 	for i, ca := range f.roots {
 		ca = strings.TrimSpace(ca) // "ca, etcd-ca"
 		f.roots[i] = ca
 		switch key := ca + "-key"; {
 		case !slices.Contains(external.Roots(), pki.Root(ca)):
-			return term.Errorf("--external-ca %s: want ca, etcd-ca or front-proxy-ca", ca)
+			return term.UsageErrorf("--external-ca %s: want ca, etcd-ca or front-proxy-ca", ca)
 		case *f.named[key] != "":
-			return term.Errorf("--external-ca %s says that the key is elsewhere, and --%s names "+
+			return term.UsageErrorf("--external-ca %s says that the key is elsewhere, and --%s names "+
 				"it; leave one of them out", ca, key)
 		}
 	}
@@ -114,8 +116,8 @@ func (f *flags) check() error {
 	return term.CheckGiven("pki", "", "/etc/kubernetes/pki")
 }
 
-func (f *flags) run(cmd *cobra.Command) error {
-	c, err := f.config.Public()
+func (f *importFlags) run(cmd *cobra.Command) error {
+	c, err := render.ConfigPublic(&f.config)
 	if err != nil {
 		return err
 	}
@@ -153,7 +155,7 @@ func (f *flags) run(cmd *cobra.Command) error {
 
 // clear returns an error if a rendered API server would encrypt Secrets with a key that the API
 // servers which run do not have.
-func (f *flags) clear(c *config.Cluster) error {
+func (f *importFlags) clear(c *config.Cluster) error {
 	if f.formed || *f.named[encryptionFlag] != "" || c.Spec.Security.Encryption == "identity" {
 		return nil
 	}
@@ -166,7 +168,7 @@ func (f *flags) clear(c *config.Cluster) error {
 
 // offline returns an error if the configuration needs a key that --external-ca says is elsewhere,
 // or does not need the CA at all.
-func (f *flags) offline(c *config.Cluster) error {
+func (f *importFlags) offline(c *config.Cluster) error {
 	var errs []error
 	if f.external("ca") && c.Spec.Certificates.Signing != "offline" {
 		errs = append(errs, fmt.Errorf("%s: spec.certificates.signing is %s: the control planes "+

@@ -1,7 +1,7 @@
 // This file finds credentials and the secrets of one cluster in the contents of files: plain,
 // or in any encoding that package credential knows. Package check decides what may lie where.
 
-package confidential
+package check
 
 import (
 	"bytes"
@@ -17,9 +17,9 @@ import (
 	"kiln/render/text/credential"
 )
 
-// Searcher searches contents for credentials and for the secrets of one cluster. Its methods may be
+// searcher searches contents for credentials and for the secrets of one cluster. Its methods may be
 // called from several goroutines.
-type Searcher struct {
+type searcher struct {
 	cluster string          // the cluster's name
 	stored  []*storedSecret // empty without a bundle
 	// tokenOf holds the names of bootstrap tokens, by their secret halves.
@@ -38,9 +38,9 @@ type storedSecret struct {
 	Secret private.Secret
 }
 
-// Finding is what a content holds, whether it is allowed there or not. Callers share findings and
+// finding is what a content holds, whether it is allowed there or not. Callers share findings and
 // must not change them.
-type Finding struct {
+type finding struct {
 	Credential string // a description for messages; empty if there is none
 	Bundle     string // the same for the bundle of this cluster
 	// Secrets are those of this cluster, by their names. A previous token has its generation, too.
@@ -48,12 +48,12 @@ type Finding struct {
 }
 
 // noFinding is shared by all contents that hold nothing.
-var noFinding = &Finding{}
+var noFinding = &finding{}
 
-// NewSearcher returns a searcher for the secrets of a bundle. b may be nil; then the searcher finds
+// newSearcher returns a searcher for the secrets of a bundle. b may be nil; then the searcher finds
 // credentials, and no secrets of the cluster.
-func NewSearcher(p *plan.Plan, b *pki.Bundle) *Searcher {
-	s := &Searcher{cluster: p.Name, tokenOf: map[string]string{}, names: map[string]bool{}}
+func newSearcher(p *plan.Plan, b *pki.Bundle) *searcher {
+	s := &searcher{cluster: p.Name, tokenOf: map[string]string{}, names: map[string]bool{}}
 	if b == nil {
 		return s
 	}
@@ -80,18 +80,18 @@ func NewSearcher(p *plan.Plan, b *pki.Bundle) *Searcher {
 }
 
 // Knows reports whether s searches for a secret with this base name.
-func (s *Searcher) Knows(base string) bool { return s.names[base] }
+func (s *searcher) Knows(base string) bool { return s.names[base] }
 
 // Find returns the credentials in a content and the secrets of this cluster.
 //
 // Many machines have the same files, so results are cached. The cache is filled by the first
 // machines and then stays as it is: the contents that come later are mostly those of one machine
 // alone.
-func (s *Searcher) Find(content []byte) *Finding {
+func (s *searcher) Find(content []byte) *finding {
 	const limit = 10_000
 	key := sha256.Sum256(content)
 	if known, ok := s.cache.Load(key); ok {
-		return known.(*Finding)
+		return known.(*finding)
 	}
 	found := s.search(content, true)
 	if s.cached.Add(1) <= limit {
@@ -101,12 +101,12 @@ func (s *Searcher) Find(content []byte) *Finding {
 }
 
 // FindSecrets returns the secrets of this cluster in a content, and no other credentials.
-func (s *Searcher) FindSecrets(content []byte) *Finding { return s.search(content, false) }
+func (s *searcher) FindSecrets(content []byte) *finding { return s.search(content, false) }
 
 // search does what Find does, without the cache. If credentials is false, it only looks for the
 // secrets of this cluster.
-func (s *Searcher) search(content []byte, credentials bool) *Finding {
-	found := &Finding{}
+func (s *searcher) search(content []byte, credentials bool) *finding {
+	found := &finding{}
 	add := func(name string) {
 		if !slices.Contains(found.Secrets, name) {
 			found.Secrets = append(found.Secrets, name)

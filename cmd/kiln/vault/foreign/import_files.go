@@ -15,7 +15,7 @@ import (
 )
 
 // file is a file that a bundle can be made from.
-type file struct {
+type importFile struct {
 	flag string
 	what string
 	// path is where kubeadm has the file, in its folder pki; empty if that folder has none.
@@ -27,7 +27,7 @@ type file struct {
 const encryptionFlag = "encryption-config"
 
 // files are all of them, in the order of messages.
-var files = []file{
+var files = []importFile{
 	{flag: "ca", what: "the cluster's CA", path: "ca.crt"},
 	{flag: "ca-key", what: "the key of the cluster's CA", path: "ca.key", secret: true},
 	{flag: "etcd-ca", what: "etcd's CA", path: "etcd/ca.crt"},
@@ -44,7 +44,7 @@ var files = []file{
 }
 
 // inside says where the file comes from if its flag is missing.
-func (f *file) inside() string {
+func (f *importFile) inside() string {
 	if f.path == "" {
 		return "Secrets in etcd are in the clear"
 	}
@@ -56,7 +56,7 @@ const maxForeign = 1 << 20
 
 // read reads the files. It returns a warning for each secret one that others may read, and an error
 // for each one that is missing or cannot be read.
-func (f *flags) read(c *config.Cluster) (all Files, warnings []string, err error) {
+func (f *importFlags) read(c *config.Cluster) (all Files, warnings []string, err error) {
 	all = Files{
 		Certificates: map[pki.Signer]GivenFile{}, Keys: map[pki.Signer]GivenFile{},
 	}
@@ -111,21 +111,21 @@ func content(path string, named bool) ([]byte, error) {
 }
 
 // spares reports whether the cluster has no use for a file: its etcd is not kiln's.
-func (f *flags) spares(c *config.Cluster, file *file) bool {
+func (f *importFlags) spares(c *config.Cluster, file *importFile) bool {
 	return strings.HasPrefix(file.flag, "etcd-ca") && c.Spec.ControlPlane.Etcd.External != nil
 }
 
 // external reports whether the key of a CA is elsewhere.
-func (f *flags) external(ca string) bool { return slices.Contains(f.roots, ca) }
+func (f *importFlags) external(ca string) bool { return slices.Contains(f.roots, ca) }
 
 // elsewhere reports whether a file is the key of such a CA.
-func (f *flags) elsewhere(file *file) bool {
+func (f *importFlags) elsewhere(file *importFile) bool {
 	ca, isKey := strings.CutSuffix(file.flag, "-key")
 	return isKey && f.external(ca)
 }
 
 // halved reports whether the other file of a CA is there, and so this one must be.
-func (f *flags) halved(file *file) bool {
+func (f *importFlags) halved(file *importFile) bool {
 	other, isKey := strings.CutSuffix(file.flag, "-key")
 	if !isKey {
 		other = file.flag + "-key"
@@ -147,7 +147,7 @@ func (f *flags) halved(file *file) bool {
 }
 
 // missing returns the error about a file that is not there.
-func missing(file *file, path string) error {
+func missing(file *importFile, path string) error {
 	why := "without it the cluster cannot be imported"
 	if strings.HasSuffix(file.flag, "ca-key") {
 		why = "without it kiln cannot sign what the machines need; if the key stays with " +
@@ -163,7 +163,7 @@ func missing(file *file, path string) error {
 }
 
 // put adds a file to the others.
-func put(all *Files, file *file, path string, data []byte) {
+func put(all *Files, file *importFile, path string, data []byte) {
 	f := GivenFile{Path: path, Data: data}
 	switch file.flag {
 	case "service-account-key":

@@ -1,4 +1,4 @@
-package shown
+package review
 
 import (
 	"bytes"
@@ -10,7 +10,7 @@ import (
 
 // Certificates returns a line for each certificate of a PEM file, with its subject, validity and
 // names. It returns none for a file without certificates.
-func Certificates(data []byte) (lines []string) {
+func certificateLines(data []byte) (lines []string) {
 	if !bytes.Contains(data, []byte("-----BEGIN CERTIFICATE-----")) {
 		return nil
 	}

@@ -1,6 +1,4 @@
-// Package shown turns one machine into what a reviewer may see of it: its entries, their lines in
-// an INDEX of the review twin, and the digest of them all. Nothing in it is computed from a secret.
-package shown
+package review
 
 import (
 	"bytes"
@@ -19,7 +17,7 @@ import (
 
 // Entries returns everything that a machine has, in the order of an INDEX. The content of a file
 // is left out if it is secret, or if other lines stand in its place.
-func Entries(n *node.Node) (out change.Entries) {
+func nodeEntries(n *node.Node) (out change.Entries) {
 	add := func(kind, id string, traits map[string]string) *change.Entry {
 		e := &change.Entry{Key: change.Key{Kind: kind, ID: id}, Traits: traits}
 		out = append(out, e)
@@ -27,7 +25,7 @@ func Entries(n *node.Node) (out change.Entries) {
 	}
 	access := func(mode uint32, user, group string) map[string]string {
 		owner := node.Owner(user) + ":" + node.Owner(group)
-		return map[string]string{"mode": Octal(mode), "owner": owner}
+		return map[string]string{"mode": octal(mode), "owner": owner}
 	}
 	for _, u := range n.Users {
 		add("user", u.Name, map[string]string{"number": strconv.Itoa(u.ID), "home": u.Home})
@@ -74,8 +72,8 @@ func Entries(n *node.Node) (out change.Entries) {
 }
 
 // Sorted returns the entries of a machine as a twin has them: sorted, and each once.
-func Sorted(n *node.Node) change.Entries {
-	list := Entries(n)
+func twinEntries(n *node.Node) change.Entries {
+	list := nodeEntries(n)
 	slices.SortFunc(list, func(a, b *change.Entry) int { return a.Compare(b.Key) })
 	return slices.CompactFunc(list, func(a, b *change.Entry) bool { return a.Key == b.Key })
 }
@@ -108,7 +106,7 @@ func unitState(u node.Unit) string {
 }
 
 // Octal returns a mode in the four digits that chmod takes.
-func Octal(mode uint32) string { return fmt.Sprintf("%04o", mode) }
+func octal(mode uint32) string { return fmt.Sprintf("%04o", mode) }
 
 // indentJSON returns JSON with a line for each value. It returns other text as it is.
 func indentJSON(text []byte) []byte {

@@ -1,28 +1,10 @@
 package secret
 
 import (
-	"fmt"
 	"strings"
 
 	"kiln/render/facts/node"
 )
-
-// Page returns the table as docs/secrets.md shows it, in Markdown.
-func Page() string {
-	var b strings.Builder
-	b.WriteString("| secret | is | on | lies in | who uses it | until | worth |\n" +
-		"|---|---|---|---|---|---|---|\n")
-	for i := range Kinds {
-		k := &Kinds[i]
-		path := ""
-		if k.Path != "" {
-			path = "`" + k.Path + "`"
-		}
-		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s | %s | `%s` |\n",
-			k.Name, k.Is, k.Holders(), path, k.User, k.Until, k.Worth)
-	}
-	return b.String()
-}
 
 // Holders returns a description of the machines that hold secrets of this kind, in Markdown.
 func (k *Kind) Holders() string {

@@ -1,4 +1,4 @@
-package shown
+package review
 
 import (
 	"crypto/sha256"
@@ -15,7 +15,7 @@ import (
 )
 
 // Machine returns a machine without its entries: its names, and what a twin says of it beside them.
-func Machine(
+func describeMachine(
 	m *change.Machine, kubelet string, addresses []string, until time.Time,
 ) *change.Machine {
 	m.Properties = change.Properties{{Name: "kubelet", Value: kubelet}}
@@ -29,8 +29,8 @@ func Machine(
 }
 
 // Planned is Machine for a machine of a plan, whose certificates or token end at until.
-func Planned(p *plan.Plan, m *plan.Machine, until time.Time) *change.Machine {
-	return Machine(&change.Machine{
+func plannedMachine(p *plan.Plan, m *plan.Machine, until time.Time) *change.Machine {
+	return describeMachine(&change.Machine{
 		Pool: m.Pool, Name: m.Name, Role: m.Role,
 		OS: m.System.Name, Platform: m.Platform.Name, Format: string(m.System.Format),
 	}, p.KubeletVersion(m), m.AddressStrings(), until)
@@ -47,15 +47,15 @@ func Digest(m *change.Machine) string {
 			continue
 		}
 		// A content is preceded by its length, so that it cannot look like further entries.
-		fmt.Fprintf(sum, "%s%d\n%s", Lines(e), len(e.Content), e.Content)
+		fmt.Fprintf(sum, "%s%d\n%s", entryLines(e), len(e.Content), e.Content)
 	}
 	return hex.EncodeToString(sum.Sum(nil))
 }
 
 // NodeDigest returns the Digest of a machine of a plan, whose document ends at until.
 func NodeDigest(p *plan.Plan, m *plan.Machine, until time.Time, n *node.Node) string {
-	planned := Planned(p, m, until)
-	planned.Entries = Sorted(n)
+	planned := plannedMachine(p, m, until)
+	planned.Entries = twinEntries(n)
 	return Digest(planned)
 }
 
@@ -69,7 +69,7 @@ func DigestOf(m *change.Machine) string {
 
 // Listed returns the digest that the machine's list of files has. It returns a dash for a list
 // without one, which an earlier kiln wrote, and nothing if there is no list.
-func Listed(n *node.Node) string {
+func listedDigest(n *node.Node) string {
 	list := n.File(node.List)
 	if list == nil || len(list.Content) == 0 {
 		return ""
@@ -90,7 +90,7 @@ var digest = regexp.MustCompile(`^[0-9a-f]{64}$`)
 
 // Edited reports whether a file of the machine is not the one that its list of files names: then
 // the digest in the list is not that of this machine.
-func Edited(n *node.Node) bool {
+func IsEdited(n *node.Node) bool {
 	if n.File(node.List) == nil {
 		return false
 	}

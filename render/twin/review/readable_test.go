@@ -1,4 +1,4 @@
-package shown
+package review
 
 import (
 	"testing"

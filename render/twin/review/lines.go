@@ -1,4 +1,4 @@
-package shown
+package review
 
 import (
 	"fmt"
@@ -26,7 +26,7 @@ func MachineLine(m *change.Machine) string {
 
 // Lines returns the lines of an entry in an INDEX. The first is for the entry. The lines of
 // its certificates or settings are indented below it.
-func Lines(e *change.Entry) string {
+func entryLines(e *change.Entry) string {
 	t := e.Traits
 	line := fmt.Sprintf("%-4s ", e.Kind)
 	below := e.Shown
@@ -38,7 +38,7 @@ func Lines(e *change.Entry) string {
 		}
 		line += t["mode"] + " " + t["owner"] + " " + e.ID
 		if e.Content != nil {
-			below = Certificates(e.Content)
+			below = certificateLines(e.Content)
 		}
 	case "user":
 		line += e.ID + " " + t["number"] + " " + t["home"]
@@ -66,9 +66,9 @@ func Lines(e *change.Entry) string {
 }
 
 // Indent stands before the lines below an entry's line.
-const Indent = "     "
+const indent = "     "
 
 // indentLines returns the lines of a text indented, without the end of the last one.
 func indentLines(text string) string {
-	return Indent + strings.ReplaceAll(strings.TrimSuffix(text, "\n"), "\n", "\n"+Indent)
+	return indent + strings.ReplaceAll(strings.TrimSuffix(text, "\n"), "\n", "\n"+indent)
 }
