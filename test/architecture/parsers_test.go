@@ -18,20 +18,20 @@ import (
 // of those functions' names. JSON is not among them: encoding/json has no aliases, and decodes into
 // a struct what the struct has.
 var libraries = map[string][]string{
-	"sigs.k8s.io/yaml":                  {"Unmarshal", "YAMLToJSON"},
-	"sigs.k8s.io/yaml/goyaml.v2":        {"Unmarshal", "NewDecoder"},
-	"sigs.k8s.io/yaml/goyaml.v3":        {"Unmarshal", "NewDecoder"},
-	"go.yaml.in/yaml/v2":                {"Unmarshal", "NewDecoder"},
-	"go.yaml.in/yaml/v3":                {"Unmarshal", "NewDecoder"},
-	"gopkg.in/yaml.v2":                  {"Unmarshal", "NewDecoder"},
-	"gopkg.in/yaml.v3":                  {"Unmarshal", "NewDecoder"},
-	"k8s.io/apimachinery/pkg/util/yaml": {"Unmarshal", "New", "To"},
-	"github.com/pelletier/go-toml/v2":   {"Unmarshal", "NewDecoder"},
-	"github.com/coreos/butane/config":   {"Translate"},
-	"sigs.k8s.io/kustomize/api/krusty":  {"MakeKustomizer"},
-	"sigs.k8s.io/kustomize/kyaml/yaml":  {"Parse", "Unmarshal", "NewDecoder"},
-	"sigs.k8s.io/kustomize/kyaml/kio":   {""},
-	"k8s.io/client-go/tools/clientcmd":  {"Load", "BuildConfig", "NewNonInteractive"},
+	"sigs.k8s.io/yaml":                            {"Unmarshal", "YAMLToJSON"},
+	"sigs.k8s.io/yaml/goyaml.v2":                  {"Unmarshal", "NewDecoder"},
+	"sigs.k8s.io/yaml/goyaml.v3":                  {"Unmarshal", "NewDecoder"},
+	"go.yaml.in/yaml/v2":                          {"Unmarshal", "NewDecoder"},
+	"go.yaml.in/yaml/v3":                          {"Unmarshal", "NewDecoder"},
+	"gopkg.in/yaml.v2":                            {"Unmarshal", "NewDecoder"},
+	"gopkg.in/yaml.v3":                            {"Unmarshal", "NewDecoder"},
+	"k8s.io/apimachinery/pkg/util/yaml":           {"Unmarshal", "New", "To"},
+	"github.com/pelletier/go-toml/v2":             {"Unmarshal", "NewDecoder"},
+	"github.com/coreos/ignition/v2/butane/config": {"Translate"},
+	"sigs.k8s.io/kustomize/api/krusty":            {"MakeKustomizer"},
+	"sigs.k8s.io/kustomize/kyaml/yaml":            {"Parse", "Unmarshal", "NewDecoder"},
+	"sigs.k8s.io/kustomize/kyaml/kio":             {""},
+	"k8s.io/client-go/tools/clientcmd":            {"Load", "BuildConfig", "NewNonInteractive"},
 }
 
 // Why a function may read YAML without asking yamltext itself.

@@ -6,8 +6,8 @@ import (
 	"io"
 	"strings"
 
-	butane "github.com/coreos/butane/config"
-	"github.com/coreos/butane/config/common"
+	butane "github.com/coreos/ignition/v2/butane/config"
+	"github.com/coreos/ignition/v2/butane/config/common"
 	ignerrors "github.com/coreos/ignition/v2/config/shared/errors"
 	"go.yaml.in/yaml/v3"
 
