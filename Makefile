@@ -24,6 +24,8 @@
 # make lint       format, width of lines, vet, staticcheck, gosec, shellcheck and shfmt
 # make vuln       known vulnerabilities that the program reaches; VULNDB is a database, if not the
 #                 public one
+# make stale      lists modules that have a newer version, or that their authors have deprecated or
+#                 retracted
 # make boot-fast  boots machines that are containers of this computer, with real systemd,
 #                 cloud-init, Ignition and Kubernetes (root, four minutes; the first time fifteen
 #                 more)
@@ -40,6 +42,7 @@ export GOGC ?= 400
 FUZZTIME ?= 60s
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 GOSEC := github.com/securego/gosec/v2/cmd/gosec@v2.22.0
+DEADCODE := golang.org/x/tools/cmd/deadcode@v0.49.0
 GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.1.4
 # Minors of Kubernetes, beside the one in its go.mod, from whose source the judges are built too.
 JUDGES := v1.34 v1.35 v1.37
@@ -53,7 +56,7 @@ MODULES := boot certificates judges etcd ignition gitleaks page
 TEST ?= $(MAKE) test
 
 .PHONY: all build man test ci ci-work test-all golden judges gitleaks page etcd ignition containerd
-.PHONY: pictures bench fuzz lint vuln roots boot-fast boot-test proof conformance clean
+.PHONY: pictures bench fuzz lint vuln stale roots boot-fast boot-test proof conformance clean
 
 all: build
 
@@ -150,6 +153,11 @@ lint:
 	@# G304, files named by a variable: a command line reads the files that people name.
 	@# G115, integers that may overflow: it cannot see the bounds that are checked before a
 	@# conversion, and all 30 that it ever found here were bounded.
+	@# Only methods that keep a secret from being printed may have no caller.
+	@echo "go run $(DEADCODE) ./cmd/kiln"; \
+	dead=$$(go run $(DEADCODE) ./cmd/kiln | \
+		grep -vE ': (Lock|Token)\.(Format|String|MarshalText)$$'); \
+	test -z "$$dead" || { echo "only tests call these:"; echo "$$dead"; exit 1; }
 	go run $(GOSEC) -quiet -exclude=G304,G115 -exclude-dir=test ./...
 	shellcheck -o all -s sh $(SCRIPTS)
 	shellcheck -x -P SCRIPTDIR .ci/run test/*.sh test/boot/*.sh test/judges/*.sh
@@ -158,6 +166,9 @@ lint:
 
 roots:
 	test/roots.sh
+
+stale:
+	test/stale.sh
 
 vuln:
 	test/vuln.sh $(GOVULNCHECK) $(VULNDB)

@@ -120,9 +120,9 @@ func (f *serveFlags) check() error {
 			"name one of them")
 	case serve.IsLoopback(host) && !f.peers.Any():
 		return term.UsageErrorf("--listen %s: this computer alone reaches it, and no machine has "+
-			"such an address: --from 127.0.0.1 gives documents to everybody on this computer, such "+
-			"as a proxy before the server; machines need --listen with an address of their network",
-			f.listen)
+			"such an address: --from 127.0.0.1 gives documents to everybody on this "+
+			"computer, such as a proxy before the server; machines need --listen with an "+
+			"address of their network", f.listen)
 	case f.bundle.Secrets == "" && !f.plain && !serve.IsLoopback(host):
 		return term.UsageErrorf("--listen %s: documents hold secrets, and this address is not "+
 			"loopback: give --secrets for TLS, or --plain-http if nobody else can listen on that "+

@@ -98,8 +98,8 @@ func (f *importFlags) check() error {
 		case !slices.Contains(external.Roots(), pki.Root(ca)):
 			return term.UsageErrorf("--external-ca %s: want ca, etcd-ca or front-proxy-ca", ca)
 		case *f.named[key] != "":
-			return term.UsageErrorf("--external-ca %s says that the key is elsewhere, and --%s names "+
-				"it; leave one of them out", ca, key)
+			return term.UsageErrorf("--external-ca %s says that the key is elsewhere, and --%s "+
+				"names it; leave one of them out", ca, key)
 		}
 	}
 	if f.pki != "" {
