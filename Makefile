@@ -1,4 +1,5 @@
 # make            builds bin/kiln
+# make example    builds it, and renders docs/examples/first into nodes and review
 # make man        writes the man pages into bin/man
 # make test       runs every test that needs no virtual machine (docs/testing.md says how long)
 # make roots      runs make test in bare roots of Debian and Ubuntu, as root and not, and tests
@@ -55,7 +56,7 @@ MODULES := boot certificates judges etcd ignition gitleaks page
 # What make ci runs as its test; .ci/run gives it the README's command.
 TEST ?= $(MAKE) test
 
-.PHONY: all build man test ci ci-work test-all golden judges gitleaks page etcd ignition containerd
+.PHONY: all build example man test ci ci-work test-all golden judges gitleaks page etcd ignition containerd
 .PHONY: pictures bench fuzz lint vuln stale roots boot-fast boot-test proof conformance clean
 
 all: build
@@ -64,7 +65,15 @@ build:
 	go build -trimpath -ldflags '-s -w' -o bin/kiln ./cmd/kiln
 
 # kiln is built without cgo, and so are its tests: gcc would need longer to link some than they run.
-build test golden bench lint containerd: export CGO_ENABLED := 0
+build example test golden bench lint containerd: export CGO_ENABLED := 0
+
+example: build
+	@bin/kiln render --config docs/examples/first/cluster.yaml --secrets first.secrets.yaml \
+		--out nodes --review review
+	@echo "Look at these next:"
+	@echo "  review/INDEX                    the cluster; review/cp-1/INDEX has every file of cp-1"
+	@echo "  bin/kiln unpack nodes/worker-1  what the document of one machine puts on it"
+	@echo "  docs/first-cluster.md           the way to a cluster of your own"
 
 man:
 	go test ./cmd/kiln -run TestMan -man $(CURDIR)/bin/man

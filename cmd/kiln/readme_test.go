@@ -1,6 +1,8 @@
 package main
 
 import (
+	"errors"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -11,40 +13,88 @@ import (
 	"testing"
 	"time"
 
+	"kiln/test/need"
+
 	"github.com/stretchr/testify/require"
 )
 
-// TestReadme types what the console blocks of a page show, in one folder and in their order, and
-// holds the answers to what stands there. Long lines are folded there. Dates may differ, but not
-// the time between them, and sizes by some bytes.
+// TestReadme types what the console blocks of a page show, in a clone of the project or in an empty
+// folder, and holds the answers to what stands there. Long lines are folded there. Dates may
+// differ, but not the time between them, and sizes by some bytes.
 func TestReadme(t *testing.T) {
 	t.Parallel()
-	for page, least := range map[string]int{
-		"README.md":             3,
-		"docs/configuration.md": 4,
-		"docs/first-cluster.md": 8,
+	for page, where := range map[string]struct {
+		least  int
+		folder func(t *testing.T) string
+		path   string
+	}{
+		"README.md":             {7, clone, os.Getenv("PATH")},
+		"docs/first-cluster.md": {10, clone, os.Getenv("PATH")},
+		"docs/configuration.md": {
+			4, (*testing.T).TempDir, filepath.Dir(program(t)) + ":" + os.Getenv("PATH"),
+		},
 	} {
 		t.Run(page, func(t *testing.T) {
 			t.Parallel()
 			text := read(t, filepath.Join("../..", page))
 			entries := session(text)
-			require.GreaterOrEqual(t, len(entries), least)
-			dir := t.TempDir()
-			writeFiles(t, dir, text)
+			require.GreaterOrEqual(t, len(entries), where.least)
+			s := &shell{dir: where.folder(t), path: where.path}
+			s.state = filepath.Join(t.TempDir(), "state")
+			writeFiles(t, s.dir, text)
 			for _, e := range entries {
-				requireAnswer(t, dir, e)
+				s.requireAnswer(t, e)
 			}
 		})
 	}
 }
 
-// requireAnswer types a command in a folder, and holds the answer to the one that is shown.
+// clone returns a folder with the files of the project that git has or would take.
+func clone(t *testing.T) string {
+	t.Helper()
+	need.Program(t, "git")
+	need.Basic(t, "make")
+	list, err := exec.Command("git", "-C", "../..", "ls-files", "-co", "--exclude-standard", "-z",
+		"--deduplicate").Output()
+	require.NoError(t, err)
+	dir := filepath.Join(t.TempDir(), "kiln")
+	for name := range strings.SplitSeq(strings.TrimSuffix(string(list), "\x00"), "\x00") {
+		data, err := os.ReadFile(filepath.Join("../..", name))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // deleted, and git does not know yet
+		}
+		require.NoError(t, err)
+		path := filepath.Join(dir, name)
+		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		require.NoError(t, os.WriteFile(path, data, 0o755))
+	}
+	return dir
+}
+
+// shell is where the commands of a page are typed, one after the other.
+type shell struct {
+	dir, path string
+	state     string // the file with the variables and the folder after the last command
+}
+
+// requireAnswer types a command in a folder, in which kiln is the program of the tests.
 func requireAnswer(t *testing.T, dir string, e entry) {
 	t.Helper()
-	cmd := exec.Command("sh", "-c", e.command)
-	cmd.Dir = dir
-	path := filepath.Dir(program(t)) + ":" + os.Getenv("PATH")
-	cmd.Env = append(os.Environ(), "GOGC=off", "PATH="+path)
+	s := &shell{dir, filepath.Dir(program(t)) + ":" + os.Getenv("PATH"), os.DevNull}
+	s.requireAnswer(t, e)
+}
+
+// requireAnswer types a command, and holds the answer to the one that is shown.
+func (s *shell) requireAnswer(t *testing.T, e entry) {
+	t.Helper()
+	const script = `[ ! -f "$0" ] || . "$0"
+eval "$1"
+code=$?
+{ export -p; echo "cd '$PWD'"; } >"$0"
+exit "$code"`
+	cmd := exec.Command("sh", "-c", script, s.state, e.command)
+	cmd.Dir = s.dir
+	cmd.Env = append(os.Environ(), "GOGC=off", "PATH="+s.path)
 	out, _ := cmd.CombinedOutput()
 	require.Equal(t, wordsOf(e.answer), wordsOf(string(out)), e.command)
 	requireSizes(t, e.answer, string(out))

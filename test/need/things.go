@@ -99,8 +99,8 @@ var Things = []Thing{
 	{
 		Name: "git", Gap: "kiln asks no git",
 		Tests: []string{
-			"TestCoversForGit", "TestGitFetchesNothing", "TestIsolate", "TestRevisionBounds",
-			"TestScripts", "TestTrackedBounds",
+			"TestCoversForGit", "TestGitFetchesNothing", "TestIsolate", "TestReadme",
+			"TestRevisionBounds", "TestScripts", "TestTrackedBounds",
 		},
 		look: program("git"),
 	},
