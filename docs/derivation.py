@@ -114,7 +114,6 @@ ANSWERS = {
     "key": key,
     "serial": serial,
     "token": token,
-    "token/node": token,
 }
 
 if __name__ == "__main__":

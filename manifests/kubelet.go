@@ -43,7 +43,7 @@ func Kubelet(p *plan.Plan, m *plan.Machine) Source {
 	if p.StaticPods(m) {
 		own.set(plan.Kiln, object{"staticPodPath": plan.ManifestsDir})
 	}
-	if m.Joins() && !m.Token {
+	if m.Joins() && !m.Pool {
 		own.set(plan.Kiln, object{"tlsCertFile": plan.KubeletPKI + "/kubelet.crt",
 			"tlsPrivateKeyFile": plan.KubeletPKI + "/kubelet.key"})
 	}

@@ -15,12 +15,12 @@ import (
 
 // BootstrapToken is a token for the API server.
 type BootstrapToken struct {
-	Machine    string // the pool or node that joins with it
+	Pool       string // whose machines join with it
 	ID, Secret string
 	Expires    time.Time
 }
 
-// tokenGroup is the group that machines with a token are in.
+// tokenGroup is the group that machines of pools are in while they join.
 const tokenGroup = "system:bootstrappers:kiln"
 
 // Objects returns the objects for the API server that come before the add-ons, in the order in
@@ -43,7 +43,7 @@ func Objects(p *plan.Plan, tokens []BootstrapToken) Source {
 	if p.VIP.IsValid() {
 		names = append(names, "objects/kube-vip.yaml")
 	}
-	if p.Tokens {
+	if p.Pools {
 		names = append(names, "objects/tokens.yaml")
 		patches = append(patches, tokenPolicy(p))
 	}
@@ -84,7 +84,7 @@ func tokenSecret(t BootstrapToken) []byte {
 		"apiVersion": "v1", "kind": "Secret", "type": "bootstrap.kubernetes.io/token",
 		"metadata": object{"name": "bootstrap-token-" + t.ID, "namespace": system},
 		"stringData": object{
-			"description":                    "machines of " + t.Machine + " join with it",
+			"description":                    "machines of " + t.Pool + " join with it",
 			"token-id":                       t.ID,
 			"token-secret":                   t.Secret,
 			"expiration":                     t.Expires.UTC().Format(time.RFC3339),

@@ -136,7 +136,7 @@ func TestNothingPrintsSecrets(t *testing.T) {
 			require.Equal(t, "REDACTED", fmt.Sprintf(verb, v))
 		}
 	}
-	token := b.MachineToken(poolOf("x", 0))
+	token := b.PoolToken("x")
 	encoded, err := json.Marshal([]any{b, token})
 	require.NoError(t, err)
 	var log bytes.Buffer

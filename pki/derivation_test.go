@@ -22,7 +22,7 @@ import (
 // question asks for a secret of a cluster, or has the answer too: docs/derivation.json is a list of
 // them.
 type question struct {
-	// Kind is key, token, token/node, announce, announce/pool or serial.
+	// Kind is key, token, announce, announce/pool or serial.
 	Kind       string `json:"kind"`
 	Cluster    string `json:"cluster"`
 	LeafSeed   string `json:"leafSeed"`
@@ -64,8 +64,7 @@ func (q question) answered(t *testing.T) question {
 		q.Private = string(b.AnnounceKey(m))
 	default:
 		b.Generations = map[string]int{q.Kind + "/" + q.Name: q.Generation}
-		m := &plan.Machine{Name: q.Name, Pool: q.Kind == "token"}
-		q.Token = b.MachineToken(m).Bearer()
+		q.Token = b.PoolToken(q.Name).Bearer()
 	}
 	return q
 }
@@ -94,9 +93,7 @@ func TestSecondImplementation(t *testing.T) {
 		for i := range seed {
 			seed[i] = byte(random.Uint32())
 		}
-		for _, kind := range []string{
-			"key", "token", "token/node", "announce", "announce/pool", "serial",
-		} {
+		for _, kind := range []string{"key", "token", "announce", "announce/pool", "serial"} {
 			q := question{Kind: kind, Cluster: text(), LeafSeed: hex.EncodeToString(seed)}
 			if kind == "serial" {
 				q.Content = text()

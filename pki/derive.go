@@ -13,7 +13,6 @@ import (
 	"math/big"
 
 	"kiln/pki/private"
-	"kiln/render/plan"
 )
 
 // The derivation is a file format. docs/derivation.json freezes it: with another derivation every
@@ -24,8 +23,7 @@ import (
 //	key    = RFC 9180 §7.1.3 DeriveKeyPair(ikm) of DHKEM(P-256, HKDF-SHA256)
 //	serial = HKDF-SHA256(…, purpose "serial", name = SHA-256 of what is signed, 16 bytes),
 //	         top bit cleared
-//	token  = HKDF-SHA256(…, purpose "token" of a pool, "token/node" of a machine, 176 bytes),
-//	         written in 36 characters
+//	token  = HKDF-SHA256(…, purpose "token", 176 bytes), written in 36 characters
 //	announce = HKDF-SHA256(…, purpose "announce" of a machine, "announce/pool" of a pool,
 //	         16 bytes), written in digits from 0 to 3
 //
@@ -93,33 +91,25 @@ func (t Token) MarshalText() ([]byte, error) { return []byte(t.String()), nil }
 // Bearer returns the whole token, as a kubeconfig holds it.
 func (t Token) Bearer() string { return t.ID + "." + t.Secret }
 
-// Purposes of bootstrap tokens. In Generations and in the review twin a slash follows, and then the
-// name of the pool or machine. A pool's name is a DNS label and has no slash, so that the two kinds
-// of names never collide.
-const (
-	poolToken = "token"
-	nodeToken = "token/node"
-)
+// poolToken is the purpose of bootstrap tokens. In Generations and in the review twin a slash
+// follows, and then the name of the pool.
+const poolToken = "token"
 
 // Purposes of the keys with which machines announce the state of their first boot. They are names
-// in Generations too, as those of tokens: a pool and a node of one name have two keys.
+// in Generations too, as those of tokens. A pool and a node of one name have two keys. A pool's
+// name is a DNS label and has no slash, so the two kinds of names never collide.
 const (
 	nodeAnnounce = "announce"
 	poolAnnounce = "announce/pool"
 )
 
-// TokenName returns the name of m's bootstrap token. A pool and a node of one name have two tokens.
-func TokenName(m *plan.Machine) string {
-	if m.Pool {
-		return poolToken + "/" + m.Name
-	}
-	return nodeToken + "/" + m.Name
-}
+// TokenName returns the name of a pool's bootstrap token.
+func TokenName(pool string) string { return poolToken + "/" + pool }
 
 // token derives a token. Every character is equally likely: bytes from 252 on are not used.
-func (b *Bundle) token(purpose, name string, generation int) Token {
+func (b *Bundle) token(pool string, generation int) Token {
 	const length = 6 + 16
-	stream := b.derive(purpose, name, generation, 8*length)
+	stream := b.derive(poolToken, pool, generation, 8*length)
 	text := make([]byte, 0, length)
 	for _, c := range stream {
 		if c < 252 && len(text) < length {

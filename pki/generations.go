@@ -22,7 +22,7 @@ func purposes() (cluster, machines []string) {
 	for i := range table {
 		machines = append(machines, table[i].base)
 	}
-	return cluster, append(machines, poolToken, nodeToken, nodeAnnounce, poolAnnounce)
+	return cluster, append(machines, poolToken, nodeAnnounce, poolAnnounce)
 }
 
 // ClusterSecrets returns the names of the secrets that are derived for the whole cluster.
@@ -86,6 +86,9 @@ func (p *Public) Diverged(other *Public) string {
 	}
 	return ""
 }
+
+// IsDerived reports whether a secret of this name is derived from the leaf seed.
+func IsDerived(name string) bool { return generationProblem(name, 1) == "" }
 
 // generationProblem returns what is wrong with an entry of Generations, or "". An entry that
 // rotates nothing is a mistake: it would look as if a secret had been rotated.

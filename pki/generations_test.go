@@ -67,7 +67,7 @@ func TestGenerationsAreStrict(t *testing.T) {
 	}
 	right := map[string]int{
 		"admin": 2, "serve": 2, "etcd-cluster": 2, "apiserver/cp-1": 1, "install/cp-9": 3,
-		"token/small": 2, "token/node/worker-1": 4, "kubelet-client/worker-1.example.com": 2,
+		"token/small": 2, "kubelet-client/worker-1.example.com": 2,
 	}
 	b, _ := load(t)
 	b.Generations = right

@@ -55,7 +55,7 @@ func vectorBundle(t testing.TB) *pki.Bundle {
 	b, _ := load(t)
 	b.Cluster = "00112233-4455-4677-8899-aabbccddeeff"
 	b.LeafSeed = private.Secret(strings.Repeat("\x01", 32))
-	b.Generations = map[string]int{"rotated/cp-1": 2, "token/again": 3, "token/node/again": 2}
+	b.Generations = map[string]int{"rotated/cp-1": 2, "token/again": 3}
 	return b
 }
 

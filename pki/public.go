@@ -38,9 +38,8 @@ type Public struct {
 	Renewals map[string]time.Time
 	// FormationDeadline is the time until which a new etcd cluster may be formed.
 	FormationDeadline time.Time
-	// InstallDeadline is the time until which the install credential and the tokens of named
-	// machines are valid; the zero time means the formation deadline. A running cluster needs a
-	// later end only to replace a named machine with identity: token.
+	// InstallDeadline is the time until which the install credential is valid; the zero time means
+	// the formation deadline.
 	InstallDeadline time.Time
 	// Tokens holds when the bootstrap tokens of pools were renewed, by the pool's name.
 	Tokens map[string]TokenRenewal

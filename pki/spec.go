@@ -127,7 +127,7 @@ func etcdClient(p *plan.Plan, m *plan.Machine) bool {
 func vipCarrier(p *plan.Plan, m *plan.Machine) bool { return p.HasVIP(m) }
 
 // hasKubeletCertificates reports whether m's document has the certificates of its kubelet.
-func hasKubeletCertificates(_ *plan.Plan, m *plan.Machine) bool { return m.Joins() && !m.Token }
+func hasKubeletCertificates(_ *plan.Plan, m *plan.Machine) bool { return m.Joins() && !m.Pool }
 
 // Specs returns the leaf certificates of m, in the table's order.
 func (b *Public) Specs(p *plan.Plan, m *plan.Machine) []Spec {

@@ -9,25 +9,25 @@ import (
 
 // Joining describes a bootstrap token that machines may join with.
 type Joining struct {
-	Machine    *plan.Machine
+	Pool       string
 	Generation int
 	Ends       time.Time
-	// Previous reports whether a newer token of the machine is in force, which is in its document.
+	// Previous reports whether a newer token of the pool is in force, which is in its document.
 	Previous bool
 }
 
 // Mark is how a reviewer knows the token.
-func (j *Joining) Mark() string { return generationMark(TokenName(j.Machine), j.Generation) }
+func (j *Joining) Mark() string { return generationMark(TokenName(j.Pool), j.Generation) }
 
-// Joining returns the bootstrap tokens of m, which joins with one: that in its document, and after
-// it the one before, if machines may still join with that.
+// Joining returns the bootstrap tokens of the pool m: that in its document, and after it the one
+// before, if machines may still join with that.
 func (p *Public) Joining(m *plan.Machine) []Joining {
 	all := []Joining{
-		{Machine: m, Generation: p.Generation(TokenName(m)), Ends: p.TokenEnd(m)},
+		{Pool: m.Name, Generation: p.Generation(TokenName(m.Name)), Ends: p.TokenEnd(m)},
 	}
-	if t := p.Tokens[m.Name]; m.Pool && t.Previous > 0 {
+	if t := p.Tokens[m.Name]; t.Previous > 0 {
 		all = append(all, Joining{
-			Machine: m, Generation: t.Previous, Ends: t.PreviousEnds, Previous: true,
+			Pool: m.Name, Generation: t.Previous, Ends: t.PreviousEnds, Previous: true,
 		})
 	}
 	return all
@@ -42,13 +42,9 @@ func (p *Public) TokenStart(pool string) time.Time {
 	return p.Issued
 }
 
-// TokenEnd returns when m's bootstrap token ends. A pool's token lasts for the pool's token
-// lifetime, and a node's as long as the install credential.
+// TokenEnd returns when the bootstrap token of the pool m ends.
 func (p *Public) TokenEnd(m *plan.Machine) time.Time {
-	if m.Pool {
-		return p.TokenStart(m.Name).Add(time.Duration(m.TokenLifetime))
-	}
-	return p.InstallEnd()
+	return p.TokenStart(m.Name).Add(time.Duration(m.TokenLifetime))
 }
 
 // RenewTokens gives each of the pools a new bootstrap token, whose lifetime counts from now. The
@@ -73,10 +69,11 @@ func (p *Public) RenewTokens(now time.Time, revoke bool, pools ...*plan.Machine)
 		}
 		next := TokenRenewal{Renewed: now}
 		if end := p.TokenEnd(m); !revoke && now.Before(end) {
-			next.Previous, next.PreviousEnds = p.Generation(TokenName(m)), end
+			next.Previous, next.PreviousEnds = p.Generation(TokenName(m.Name)), end
 		}
 		tokens[m.Name] = next
-		generations[TokenName(m)] = max(1, generations[TokenName(m)]) + 1
+		name := TokenName(m.Name)
+		generations[name] = max(1, generations[name]) + 1
 	}
 	p.Tokens, p.Generations = tokens, generations
 	return nil
@@ -92,28 +89,23 @@ func (p *Public) forgetPrevious() {
 	p.Tokens = tokens
 }
 
-// MachineToken returns m's bootstrap token that is in force, the one in m's document.
-func (b *Bundle) MachineToken(m *plan.Machine) Token {
+// PoolToken returns the pool's bootstrap token that is in force, the one in its document.
+func (b *Bundle) PoolToken(pool string) Token {
 	if b == nil {
-		return b.Joined(Joining{Machine: m})
+		return b.Joined(Joining{Pool: pool})
 	}
-	return b.Joined(Joining{Machine: m, Generation: b.Generation(TokenName(m))})
+	return b.Joined(Joining{Pool: pool, Generation: b.Generation(TokenName(pool))})
 }
 
 // Joined returns the bootstrap token that j describes. Without a bundle, b is nil, and the token
 // has no secret half, and a name of its own in place of the public half. The name of a pool has no
 // dot.
 func (b *Bundle) Joined(j Joining) Token {
-	switch m := j.Machine; {
+	switch {
 	case b == nil && j.Previous:
-		return Token{ID: "previous." + m.Name}
-	case b == nil && m.Pool:
-		return Token{ID: m.Name}
+		return Token{ID: "previous." + j.Pool}
 	case b == nil:
-		return Token{ID: "node." + m.Name}
-	case m.Pool:
-		return b.token(poolToken, m.Name, j.Generation)
-	default:
-		return b.token(nodeToken, m.Name, j.Generation)
+		return Token{ID: j.Pool}
 	}
+	return b.token(j.Pool, j.Generation)
 }

@@ -15,7 +15,7 @@ import (
 const days = 24 * time.Hour
 
 func poolOf(name string, lifetime time.Duration) *plan.Machine {
-	return &plan.Machine{Name: name, Pool: true, Token: true,
+	return &plan.Machine{Name: name, Pool: true,
 		TokenLifetime: config.Duration(lifetime)}
 }
 
@@ -26,7 +26,7 @@ func TestTokenRenewal(t *testing.T) {
 	t.Parallel()
 	b, issued := renewable(t)
 	blue, green := poolOf("blue", 7*days), poolOf("green", 7*days)
-	first := b.MachineToken(poolOf("blue", 0))
+	first := b.PoolToken("blue")
 	require.Len(t, b.Joining(blue), 1)
 
 	require.NoError(t, b.RenewTokens(issued.Add(5*days), false, blue))
@@ -44,12 +44,12 @@ func TestTokenRenewal(t *testing.T) {
 	}
 	for _, p := range []*pki.Public{&b.Public, read()} {
 		require.Equal(t, []pki.Joining{
-			{Machine: blue, Generation: 2, Ends: issued.Add(35 * days)},
-			{Machine: blue, Generation: 1, Ends: issued.Add(7 * days), Previous: true},
+			{Pool: "blue", Generation: 2, Ends: issued.Add(35 * days)},
+			{Pool: "blue", Generation: 1, Ends: issued.Add(7 * days), Previous: true},
 		}, p.Joining(blue))
 		require.Len(t, p.Joining(green), 1, "another pool keeps its token")
 	}
-	require.NotEqual(t, first, b.MachineToken(poolOf("blue", 0)))
+	require.NotEqual(t, first, b.PoolToken("blue"))
 	require.Equal(t, first, b.Joined(b.Joining(blue)[1]))
 
 	// Only one token before the new one is kept.
@@ -64,7 +64,7 @@ func TestTokenRenewal(t *testing.T) {
 
 	err := b.RenewTokens(issued.Add(99*days), false, green, blue)
 	require.ErrorContains(t, err, "clock says")
-	require.Equal(t, 1, b.Generation(pki.TokenName(green)), "a failed renewal changes nothing")
+	require.Equal(t, 1, b.Generation(pki.TokenName(green.Name)), "a failed renewal changes nothing")
 	err = b.RenewTokens(issued.AddDate(20, 0, 0), false, blue)
 	require.ErrorContains(t, err, "a CA of the cluster ended")
 }
@@ -77,10 +77,10 @@ func TestTokenOfNewSeed(t *testing.T) {
 	blue := poolOf("blue", 7*days)
 	require.NoError(t, b.RenewTokens(issued.Add(days), false, blue))
 	require.NoError(t, b.Rotate(pki.RootLeafSeed, issued.Add(2*days), decade))
-	require.Equal(t, []pki.Joining{{Machine: blue, Generation: 3, Ends: issued.Add(8 * days)}},
+	require.Equal(t, []pki.Joining{{Pool: "blue", Generation: 3, Ends: issued.Add(8 * days)}},
 		b.Joining(blue))
 	require.NoError(t, b.RenewTokens(issued.Add(3*days), false, blue))
-	require.Equal(t, 4, b.Generation(pki.TokenName(blue)))
+	require.Equal(t, 4, b.Generation(pki.TokenName(blue.Name)))
 	data, err := b.Marshal()
 	require.NoError(t, err)
 	_, err = pki.Load(data)

@@ -29,10 +29,10 @@ func (p *Public) Validity(cluster *plan.Plan, m *plan.Machine) (from, until time
 	return from, until
 }
 
-// ValidUntil returns when m's document stops being usable: when its bootstrap token expires or,
-// without a token, the first of its certificates.
+// ValidUntil returns when m's document stops being usable: when the bootstrap token of a pool
+// expires, or the first of a named machine's certificates.
 func (p *Public) ValidUntil(cluster *plan.Plan, m *plan.Machine) time.Time {
-	if m.Token {
+	if m.Pool {
 		return p.TokenEnd(m)
 	}
 	_, until := p.Validity(cluster, m)

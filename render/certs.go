@@ -57,7 +57,7 @@ func (r *Cluster) certs(i int) (*certs.Scan, error) {
 		ca = r.Public.TrustedCA(d.CA, r.Plan.Config.Text(d.CAFrom))
 	}
 	out := machineOf(n, ca, m.Name, m.Pool)
-	if m.Token {
+	if m.Pool {
 		out.Until = r.Public.TokenEnd(m)
 	}
 	return certs.Find(out), nil
@@ -131,7 +131,7 @@ func TwinCerts(c *change.Cluster) []certs.Entry {
 				out.Links[e.ID] = e.Traits["target"]
 			}
 		}
-		if m.Token() {
+		if m.Pool {
 			// A twin of another program may lack the date.
 			out.Until, _ = time.Parse(time.RFC3339, m.Properties.Value("until"))
 		}

@@ -330,6 +330,6 @@ func requireNoSecret(t *testing.T, m *machine, err error) {
 			}
 		}
 	}
-	require.NotContains(t, err.Error(), m.r.Bundle.MachineToken(pool("large")).Secret)
+	require.NotContains(t, err.Error(), m.r.Bundle.PoolToken("large").Secret)
 	require.NotContains(t, err.Error(), fmt.Sprintf("%x", []byte(m.r.Bundle.EncryptionKey)))
 }

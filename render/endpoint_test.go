@@ -37,7 +37,7 @@ spec:
         spec: {containers: [{name: haproxy, resources: {requests: {cpu: 77m}}}]}}
   nodes:
   - {name: cp-1, role: control-plane, addresses: [10.0.0.11]}
-  - {name: w-1, role: worker, addresses: [10.0.0.21], identity: token}
+  - {name: w-1, role: worker, addresses: [10.0.0.21]}
   pools:
   - name: small
 `), nil)
@@ -52,10 +52,12 @@ spec:
 	require.NoError(t, err)
 	r, err := render.New(c, b)
 	require.NoError(t, err)
-	for _, name := range []string{"w-1", "small"} {
+	for name, conf := range map[string]string{
+		"w-1": plan.KubeletConf, "small": plan.BootstrapConf,
+	} {
 		m := rendered(t, r, name)
 		require.NoError(t, m.check())
-		require.Contains(t, string(m.file(plan.BootstrapConf).Content),
+		require.Contains(t, string(m.file(conf).Content),
 			"server: https://127.0.0.1:6443\n")
 		require.Contains(t, string(m.file(plan.KubeletConfig).Content),
 			"staticPodPath: "+plan.ManifestsDir+"\n")

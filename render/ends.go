@@ -30,7 +30,7 @@ func Ends(p *plan.Plan, half *pki.Public) []change.DocumentEnd {
 	for i := range out {
 		m := &p.Machines[i]
 		out[i] = change.DocumentEnd{
-			Machine: m.Name, Pool: m.Pool, Token: m.Token, Config: p.Config.Flag(),
+			Machine: m.Name, Pool: m.Pool, Config: p.Config.Flag(),
 			Until: half.ValidUntil(p, m), Start: half.Start(m.Name), CAEnd: half.AuthoritiesEnd(),
 		}
 		external := firstSigned(p, half, m, out[i].Until)
@@ -41,7 +41,7 @@ func Ends(p *plan.Plan, half *pki.Public) []change.DocumentEnd {
 		case m.Pool:
 			out[i].Start = half.TokenStart(m.Name)
 			out[i].Lifetime = time.Duration(m.TokenLifetime)
-		case !m.Token:
+		default:
 			out[i].Lifetime = time.Duration(p.Config.Spec.Certificates.Lifetime)
 		}
 	}

@@ -138,9 +138,6 @@ func deliveryTable(t *testing.T) string {
 			for _, g := range exposureOf(t, signing, mode) {
 				for _, name := range append(g.Machines, g.Pools...) {
 					name = strings.ReplaceAll(name, "-", " ")
-					if name == "token" {
-						name = "worker with `identity: token`"
-					}
 					if signing == "offline" {
 						name += " with `certificates.signing: offline`"
 					}
@@ -188,8 +185,7 @@ spec:
   - {name: worker, role: worker, addresses: [10.0.0.21]}
 `
 	if signing == "online" {
-		text += "  - {name: token, role: worker, addresses: [10.0.0.22], identity: token}\n" +
-			"  pools:\n  - {name: pool}\n"
+		text += "  pools:\n  - {name: pool}\n"
 	}
 	c, err := config.Parse("cluster.yaml", []byte(text), os.DirFS(t.TempDir()))
 	require.NoError(t, err)

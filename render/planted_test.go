@@ -158,8 +158,8 @@ func plantable(t *testing.T, r *render.Cluster, tokens []string) map[string]stri
 		"another leaf key":            string(b.LeafKey("apiserver/cp-1").BarePEM()),
 	}
 	for _, name := range tokens {
-		out["a token"] = b.MachineToken(pool(name)).Bearer()
-		out["a token's secret"] = b.MachineToken(pool(name)).Secret
+		out["a token"] = b.PoolToken(name).Bearer()
+		out["a token's secret"] = b.PoolToken(name).Secret
 	}
 	return out
 }

@@ -66,17 +66,17 @@ var treeRefusals = []refusal{
 	{name: "token that is not marked", cluster: "pools", machine: "large",
 		breaks: func(m *machine) {
 			f := m.file(hookMachine)
-			token := m.r.Bundle.MachineToken(pool("small")).Bearer()
+			token := m.r.Bundle.PoolToken("small").Bearer()
 			f.Content = append(f.Content, "join='"+token+"'\n"...)
 		}, want: "file /etc/kiln/machine: holds the secret token/small: it is for workers with a " +
 			"pool's document in /etc/kubernetes/bootstrap-kubelet.conf"},
 	{name: "token of another pool in its own place", cluster: "pools", machine: "large",
 		breaks: func(m *machine) {
-			m.edit(plan.BootstrapConf, m.r.Bundle.MachineToken(pool("large")).Bearer(),
-				m.r.Bundle.MachineToken(pool("small")).Bearer())
+			m.edit(plan.BootstrapConf, m.r.Bundle.PoolToken("large").Bearer(),
+				m.r.Bundle.PoolToken("small").Bearer())
 		}, want: "file /etc/kubernetes/bootstrap-kubelet.conf: holds the secret token/small"},
 	{name: "no token in its place", cluster: "pools", machine: "large", breaks: func(m *machine) {
-		m.edit(plan.BootstrapConf, m.r.Bundle.MachineToken(pool("large")).Bearer(),
+		m.edit(plan.BootstrapConf, m.r.Bundle.PoolToken("large").Bearer(),
 			"abcdef.0123456789abcdef")
 	}, want: "file /etc/kubernetes/bootstrap-kubelet.conf: does not hold the secret token/large " +
 		"g1, with which it is marked"},

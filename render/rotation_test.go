@@ -124,19 +124,15 @@ func newWalk(t *testing.T, random *mathrand.Rand, i int) *walk {
 		fmt.Fprintf(&nodes, "  - {name: etcd-%d, role: etcd, addresses: [10.0.0.%d]}\n", n+1, 21+n)
 	}
 	for n := range workers {
-		identity := ""
-		if random.IntN(3) == 0 {
-			identity = ", identity: token"
-		}
-		fmt.Fprintf(&nodes, "  - {name: worker-%d, role: worker, addresses: [10.0.0.%d]%s}\n",
-			n+1, 31+n, identity)
+		fmt.Fprintf(&nodes, "  - {name: worker-%d, role: worker, addresses: [10.0.0.%d]}\n",
+			n+1, 31+n)
 	}
 	extra := ""
 	if random.IntN(3) == 0 {
 		extra = "  pools:\n  - {name: blue}\n"
 	}
 	online := "online"
-	if !strings.Contains(nodes.String(), "token") && extra == "" && random.IntN(2) == 0 {
+	if extra == "" && random.IntN(2) == 0 {
 		online = "offline"
 	}
 	algorithm := private.P256

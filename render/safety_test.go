@@ -89,8 +89,8 @@ func secretsIn(t testing.TB, b *pki.Bundle, p *plan.Plan) secrets {
 	for i := range p.Machines {
 		m := &p.Machines[i]
 		specs = append(specs, b.Specs(p, m)...)
-		if m.Token {
-			s["token "+m.Name] = []byte(b.MachineToken(m).Secret)
+		if m.Pool {
+			s["token "+m.Name] = []byte(b.PoolToken(m.Name).Secret)
 		}
 	}
 	for _, spec := range specs {
@@ -187,9 +187,9 @@ func TestTwinHoldsNoSecret(t *testing.T) {
 			twin := sharedTwin(t, name)
 			require.Empty(t, leaks(twin, windows))
 			for i := range r.Plan.Machines {
-				if m := &r.Plan.Machines[i]; m.Token {
+				if m := &r.Plan.Machines[i]; m.Pool {
 					for path, text := range twin {
-						require.NotContains(t, path+string(text), r.Bundle.MachineToken(m).ID,
+						require.NotContains(t, path+string(text), r.Bundle.PoolToken(m.Name).ID,
 							"the token of %s", m.Name)
 					}
 				}

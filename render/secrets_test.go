@@ -76,8 +76,8 @@ func TestLeastSecrets(t *testing.T) {
 		switch {
 		case m.Role == node.Etcd:
 			want = []string{"etcd-peer/" + m.Name + " g1", "etcd-server/" + m.Name + " g1"}
-		case m.Token:
-			want, keys = []string{r.Public.Mark(pki.TokenName(m))}, 0
+		case m.Pool:
+			want, keys = []string{r.Public.Mark(pki.TokenName(m.Name))}, 0
 		}
 		if m.Announces() {
 			want = append(want, r.Public.Mark(pki.AnnounceName(m)))

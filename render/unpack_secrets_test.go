@@ -188,7 +188,7 @@ func TestConcealed(t *testing.T) {
 		{"a key in base64, one byte on", "/etc/motd", 0o644, inBase64(1), true},
 		{"a key in base64, two bytes on", "/etc/motd", 0o644, inBase64(2), true},
 		{"a bootstrap token", "/etc/motd", 0o644,
-			"token: " + load(t, "pools").Bundle.MachineToken(pool("small")).Bearer() + "\n", true},
+			"token: " + load(t, "pools").Bundle.PoolToken("small").Bearer() + "\n", true},
 		{"a token of a forge", "/etc/motd", 0o644, "glpat-abcdefgh12345abcdefgh", true},
 		{"a kubeconfig in gzip", "/etc/motd", 0o644,
 			string(compress.Gzip([]byte("clusters: []\nusers: [{user: {token: hunter2}}]\n"))),

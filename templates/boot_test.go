@@ -65,34 +65,23 @@ func TestBootMakesControlPlane(t *testing.T) {
 
 func TestBootMakesWorker(t *testing.T) {
 	underEachShell(t, func(t *testing.T, shell []string) {
-		for i, identity := range []string{"token", "certificate", "pool"} {
+		for i, name := range []string{"cp-1", "pool-7"} {
 			if !isTurn(t, shell, i) {
 				continue
 			}
 			m := newMachine(t, shell, "worker")
-			switch identity {
-			case "certificate":
-				must(t, os.Remove(m.root+"/etc/kubernetes/bootstrap-kubelet.conf"))
-				m.at("/etc/kubernetes/kubelet.conf", "conf")
-				m.at("/var/lib/kubelet/pki/kubelet-client-current.pem", secret)
-			case "pool":
+			if name == "pool-7" {
 				m.ofPool("-4")
 				m.know("hostname", "Pool-7\n")
-				m.check = slices.DeleteFunc(m.check,
-					func(s string) bool { return strings.HasPrefix(s, "hostname|") })
 			}
 			m.document()
 			m.wantDone()
 			asked := m.read(m.world + "/curl")
-			want := map[string]string{"pool": "/api/v1/nodes/pool-7"}[identity]
-			if want == "" {
-				want = "/api/v1/nodes/cp-1"
+			if !strings.Contains(asked, "/api/v1/nodes/"+name) ||
+				strings.Contains(asked, "install.key") || m.read(m.world+"/applied") != "" {
+				t.Errorf("%s: curl %s", name, asked)
 			}
-			if !strings.Contains(asked, want) || strings.Contains(asked, "install.key") ||
-				m.read(m.world+"/applied") != "" {
-				t.Errorf("%s: curl %s", identity, asked)
-			}
-			if _, err := os.Stat(m.root + "/etc/kubernetes/bootstrap-kubelet.conf"); err == nil {
+			if m.remains(bootstrap) {
 				t.Error("the token is still there")
 			}
 		}

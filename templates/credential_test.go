@@ -68,8 +68,7 @@ func TestBootEndsCredentialOfStopped(t *testing.T) {
 		m.document()
 		m.know("cpus", "1\n")
 		m.wantFaults("FAULT cpus ")
-		const timer = "--on-calendar @1800600000 sh -c rm -f $* rm " +
-			"/etc/kubernetes/bootstrap-kubelet.conf"
+		const timer = "--on-calendar @1800600000 sh -c rm -f $* rm /run/ignition.json"
 		if timers := m.read(m.world + "/timers"); !m.remains(installKey) ||
 			!strings.Contains(timers, timer) || !strings.Contains(timers, installKey) {
 			t.Errorf("timers: %s", timers)
@@ -109,13 +108,15 @@ func TestBootEndsCredentialOfStopped(t *testing.T) {
 func TestPoolEndsToken(t *testing.T) {
 	underAShell(t, func(t *testing.T, shell []string) {
 		m := newMachine(t, shell, "worker")
+		m.ofPool("-4")
+		m.know("hostname", "pool-7\n")
 		m.data["step_timeout"] = "3"
 		m.know("no-kubelet", "active\n")
 		m.rule("GET", "*:10248/healthz", 9999, 200, 0, "")
 		m.rule("GET", "*/nodes/*", 9999, 401, 0, "")
 		m.at(synced, "")
 		m.document()
-		m.wantOverdue("FAULT kubelet-credential https://10.0.0.11:6443/api/v1/nodes/cp-1: " +
+		m.wantOverdue("FAULT kubelet-credential https://10.0.0.11:6443/api/v1/nodes/pool-7: " +
 			"HTTP 401; kubectl get csr")
 		if !m.remains(bootstrap) {
 			t.Error("the token was removed although it is needed")
@@ -124,7 +125,7 @@ func TestPoolEndsToken(t *testing.T) {
 			t.Errorf("it names a certificate that is not there: %s", asked)
 		}
 		m.know("clock", "1800600001\n")
-		m.wantFaults("FAULT kubelet-credential https://10.0.0.11:6443/api/v1/nodes/cp-1: " +
+		m.wantFaults("FAULT kubelet-credential https://10.0.0.11:6443/api/v1/nodes/pool-7: " +
 			"HTTP 401; its bootstrap token has ended: ")
 		if m.remains(bootstrap) {
 			t.Error("the token is still there")

@@ -173,7 +173,7 @@ func TestBootSpeaksHTTP(t *testing.T) {
 			must(t, os.Remove(m.bin+"/curl"))
 			must(t, os.Symlink(curl, m.bin+"/curl"))
 			m.at("/etc/kubernetes/pki/ca.crt", foreign)
-			m.at("/var/lib/kubelet/pki/kubelet-client-current.pem", cert+key)
+			m.at("/var/lib/kubelet/pki/kubelet-client-2026.pem", cert+key)
 			m.data["steps"], m.data["api"], m.data["step_timeout"] = "files node", url, "1"
 			m.document()
 			m.wantOverdue("FAULT api-wrong-cluster " + url + "/api/v1/nodes/cp-1: curl: (60) ")

@@ -19,8 +19,8 @@
 //	pre_boot, post_boot name:seconds of each of the user's scripts in the folder of that name
 //	kubelet             the kubelet's program
 //	step_timeout        seconds that a step waits before it reports a fault
-//	credential_end      seconds since 1970 at which the install credential or, where there is
-//	                    one, the bootstrap token ends: retire comes then at the latest
+//	credential_end      seconds since 1970 at which the install credential or, in pools, the
+//	                    bootstrap token ends: retire comes then at the latest
 //	api                 URL of the API server, no slash at its end: a control plane's own,
 //	                    a worker's endpoint; empty with role etcd
 //	etcd_member         this member's name, empty without local etcd

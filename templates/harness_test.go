@@ -175,7 +175,7 @@ func newMachine(t *testing.T, shell []string, role string) *aMachine {
 		"swap": "off", "kubelet": "kubelet", "pre_boot": "", "post_boot": "", "marker": "",
 		"steps":   "files machine preflight kubelet node network retire",
 		"restart": "systemd-modules-load.service systemd-sysctl.service containerd.service",
-		"retire":  "/etc/kubernetes/bootstrap-kubelet.conf /run/ignition.json",
+		"retire":  "/run/ignition.json",
 	}
 	m.check = []string{
 		"root|stop|root|run it as root",
@@ -202,25 +202,25 @@ func newMachine(t *testing.T, shell []string, role string) *aMachine {
 		"etcd-dir|stop|empty-dir /var/lib/etcd|empty it",
 	}
 	must(t, os.MkdirAll(m.root+"/var/lib/etcd/lost+found", 0o700))
+	if role != "etcd" {
+		m.at("/etc/kubernetes/kubelet.conf", "conf")
+		m.at("/var/lib/kubelet/pki/kubelet-client-2026.pem", secret)
+		m.kinds = []string{"link kubelet-client-2026.pem - " + kubeletCurrent}
+	}
 	switch role {
 	case "etcd":
 		must(t, os.Remove(m.root+"/etc/kubernetes/pki/ca.crt"))
 		m.carriesMember()
 		m.data["api"] = ""
 		m.data["steps"] = "files machine preflight etcd kubelet member ready retire"
-		m.data["retire"] = "/run/ignition.json"
 	case "control-plane":
 		m.carriesMember()
 		m.at("/etc/kubernetes/pki/install.crt", "install")
 		m.at("/etc/kubernetes/pki/install.key", secret)
 		m.at("/etc/kubernetes/admin.conf", secret)
-		m.at("/etc/kubernetes/kubelet.conf", "conf")
 		m.at("/etc/kubernetes/pki/apiserver-kubelet-client.crt", "crt")
 		m.at("/etc/kubernetes/pki/apiserver-kubelet-client.key", secret)
-		m.at("/var/lib/kubelet/pki/kubelet-client-2026.pem", secret)
-		m.kinds = []string{
-			"link kubelet-client-2026.pem - /var/lib/kubelet/pki/kubelet-client-current.pem",
-			"dir 0700 root:root /etc/kubernetes/manifests"}
+		m.kinds = append(m.kinds, "dir 0700 root:root /etc/kubernetes/manifests")
 		m.at("/etc/kiln/objects/index", kubeSystem+"/secrets/token\ttoken.yaml\n"+
 			"/apis/apps/v1/namespaces/kube-system/deployments/coredns\tcoredns.yaml\n"+
 			kubeSystem+"/configmaps/kiln\tmarker.yaml\n")
@@ -232,8 +232,6 @@ func newMachine(t *testing.T, shell []string, role string) *aMachine {
 			"node labels network retire"
 		m.data["marker"] = kubeSystem + "/configmaps/kiln"
 		m.data["retire"] += " /etc/kubernetes/pki/install.crt /etc/kubernetes/pki/install.key"
-	default:
-		m.at("/etc/kubernetes/bootstrap-kubelet.conf", "token: "+secret)
 	}
 	return m
 }

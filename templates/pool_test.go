@@ -15,9 +15,14 @@ import (
 	"kiln/test/need"
 )
 
-// ofPool makes the machine one of a pool. Its Node has these addresses: of a family the one of the
+// ofPool makes a worker one of a pool. Its Node has these addresses: of a family the one of the
 // default route, or the first that arguments of ip address select, as in -4,dev,eth1.
 func (m *aMachine) ofPool(addresses string) {
+	must(m.t, os.Remove(m.root+"/etc/kubernetes/kubelet.conf"))
+	must(m.t, os.RemoveAll(m.root+"/var/lib/kubelet/pki"))
+	m.kinds = nil
+	m.at(bootstrap, "token: "+secret)
+	m.data["retire"] += " " + bootstrap
 	m.data["node"] = ""
 	m.data["steps"] = "files machine preflight name kubelet node retire"
 	m.at("/proc/sys/kernel/hostname", "\n")

@@ -172,8 +172,10 @@ func TestBootMovesIdentitiesAside(t *testing.T) {
 				t.Error(err)
 			}
 		}
-		// One that asks for its certificate has none yet.
+		// A machine of a pool asks for its certificate and has none yet.
 		m := newMachine(t, shell, "worker")
+		m.ofPool("-4")
+		m.know("hostname", "pool-7\n")
 		m.kinds = []string{"none - - /etc/kubernetes/kubelet.conf", "none - - " + kubeletCurrent}
 		m.document()
 		m.at("/etc/kubernetes/kubelet.conf", "old")

@@ -52,14 +52,14 @@ func TestBootStops(t *testing.T) {
 			want: []string{"FAULT file-damaged /etc/kiln/files: missing"}},
 		{name: "file for a folder", wrong: func(m *aMachine) {
 			m.at("/etc/x", "")
-			m.kinds = []string{"dir 0700 root:root /etc/x/y"}
+			m.kinds = append(m.kinds, "dir 0700 root:root /etc/x/y")
 		}, want: []string{"FAULT file-damaged /etc/x/y: not a folder"}},
 		{name: "no place for a link", wrong: func(m *aMachine) {
 			m.at("/etc/x", "")
-			m.kinds = []string{"link z - /etc/x/y"}
+			m.kinds = append(m.kinds, "link z - /etc/x/y")
 		}, want: []string{"FAULT file-damaged /etc/x/y: not a link to z"}},
 		{name: "owner unknown", wrong: func(m *aMachine) {
-			m.kinds = []string{"dir 0700 nobody-at-all:root /etc/x"}
+			m.kinds = append(m.kinds, "dir 0700 nobody-at-all:root /etc/x")
 		},
 			want: []string{"FAULT file-damaged /etc/x: not 0700 nobody-at-all:root"}},
 

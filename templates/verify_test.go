@@ -117,13 +117,15 @@ func TestVerifyFindsNothing(t *testing.T) {
 func TestVerifyBeforeTheEnd(t *testing.T) {
 	underAShell(t, func(t *testing.T, shell []string) {
 		m := newMachine(t, shell, "worker")
+		m.ofPool("-4")
+		m.know("hostname", "pool-7\n")
 		m.verifiable()
 		m.rule("GET", "*/api/v1/nodes/*", 9999, 503, 0, "")
 		m.data["step_timeout"] = "3"
 		m.document()
 		m.wantOverdue("FAULT node-not-registered ")
 		m.wantVerified()
-		must(t, os.Remove(m.root+"/etc/kubernetes/bootstrap-kubelet.conf"))
+		must(t, os.Remove(m.root+bootstrap))
 		m.wantVerified()
 		must(t, os.Truncate(m.root+"/etc/kiln/files", 300))
 		m.wantVerified("/etc/kiln/files", "/etc/kiln/files")

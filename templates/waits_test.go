@@ -90,7 +90,7 @@ func TestBootOwners(t *testing.T) {
 	need.Right(t, "root")
 	underAShell(t, func(t *testing.T, shell []string) {
 		m := newMachine(t, shell, "worker")
-		m.kinds = []string{"dir 0700 0:0 /etc/number", "dir 0700 4242:4243 /etc/foreign"}
+		m.kinds = append(m.kinds, "dir 0700 0:0 /etc/number", "dir 0700 4242:4243 /etc/foreign")
 		m.document()
 		for _, dir := range []string{"number", "foreign"} {
 			must(t, os.MkdirAll(m.root+"/etc/"+dir, 0o700))

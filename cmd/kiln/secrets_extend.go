@@ -36,9 +36,7 @@ that was not formed in time needs both dates moved.
 
 Never move the formation deadline of a running cluster: its members would be allowed
 to form etcd a second time. New machines and new certificates need neither date.
-There is one exception: the token of a named machine with identity: token ends with
-the install credential. To replace such a machine, move that date alone
-(--install-only).
+--install-only moves the end of the install credential alone.
 
 The install credential belongs to the group system:masters, and nobody can revoke
 it. Keep the window short.`,

@@ -107,7 +107,7 @@ var table = []advice{
 		root: pki.RootLeafSeed, roles: all,
 		drop: "every machine gets new keys, and every bootstrap token is new",
 		first: []string{
-			"bootstrap tokens of pools and of machines with identity: token are new: apply their " +
+			"bootstrap tokens of pools are new: apply their " +
 				"Secrets, as kiln plan says. The old tokens work until they end; kubectl " +
 				"-n kube-system get secrets --field-selector type=bootstrap.kubernetes.io/token " +
 				"lists their Secrets: delete them to end them now",

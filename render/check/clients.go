@@ -44,7 +44,7 @@ func (c *inspection) checkClient(k *machine.Kubeconfig) {
 
 // checkIdentities checks that clients have the names for which the API server has rules of its own.
 func (c *inspection) checkIdentities() {
-	if c.machine.Joins() && !c.machine.Token {
+	if c.machine.Joins() && !c.machine.Pool {
 		kubeletConf := machine.Reference{
 			Source: "kubelet.service: --kubeconfig", Path: c.kubelet.Flag("kubeconfig"),
 		}

@@ -93,23 +93,26 @@ func (f *facts) grants() []grant {
 	return all
 }
 
-// joiningGrants returns the rights of machines that join with a token, once for each set of groups
-// that tokens have.
+// joiningGrants returns the rights of machines of pools, which join with a token, once for each set
+// of groups that tokens have.
 func (f *facts) joiningGrants() (all []grant) {
 	seen := map[string]bool{}
 	for i := range f.cluster.Plan.Machines {
 		m := &f.cluster.Plan.Machines[i]
-		extra := f.tokens[f.cluster.Bundle.MachineToken(m).ID].groups
-		if !m.Token || seen[extra] {
+		if !m.Pool {
+			continue
+		}
+		extra := f.tokens[f.cluster.Bundle.PoolToken(m.Name).ID].groups
+		if seen[extra] {
 			continue
 		}
 		seen[extra] = true
 		joining := groupSubjects(append(strings.Split(extra, ","), "system:bootstrappers")...)
 		all = append(all,
-			grant{joining, "system:node-bootstrapper", "no machine joins with a token"},
+			grant{joining, "system:node-bootstrapper", "no machine joins a pool"},
 			grant{
 				joining, csrRole + "nodeclient",
-				"no machine that joins with a token gets a certificate",
+				"no machine of a pool gets a certificate",
 			})
 	}
 	return all

@@ -163,5 +163,5 @@ func isOnlyInDocument(p string) bool {
 
 // isMadeByKubelet reports whether the kubelet itself writes a path, after it joined with a token.
 func (c *inspection) isMadeByKubelet(p string) bool {
-	return c.machine.Token && (p == plan.KubeletConf || machine.LiesIn(p, plan.KubeletPKI))
+	return c.machine.Pool && (p == plan.KubeletConf || machine.LiesIn(p, plan.KubeletPKI))
 }

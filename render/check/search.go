@@ -65,9 +65,9 @@ func newSearcher(p *plan.Plan, b *pki.Bundle) *searcher {
 		s.names[stored.Name] = true
 	}
 	for i := range p.Machines {
-		if m := &p.Machines[i]; m.Token {
+		if m := &p.Machines[i]; m.Pool {
 			for _, j := range b.Joining(m) {
-				name := pki.TokenName(m)
+				name := pki.TokenName(m.Name)
 				if j.Previous {
 					name = j.Mark()
 				}

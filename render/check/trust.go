@@ -46,15 +46,15 @@ func (c *inspection) checkTrust() {
 }
 
 // checkKubeletTrust checks that the kubelet recognises the API server's client by its CA, and that
-// the kubelet's certificate is valid for the addresses that the API server dials. A kubelet that
-// joins with a token creates its own certificate.
+// the kubelet's certificate is valid for the addresses that the API server dials. A pool's
+// kubelets create their own certificates.
 func (c *inspection) checkKubeletTrust() {
 	k := c.kubelet
 	ca := k.ClientCA()
 	cert := k.File("tlsCertFile", k.TLSCertFile)
 	key := k.File("tlsPrivateKeyFile", k.TLSPrivateKeyFile)
 	needed := []machine.Reference{ca, cert, key}
-	if c.machine.Token {
+	if c.machine.Pool {
 		needed = []machine.Reference{ca}
 	}
 	for _, file := range needed {
@@ -63,7 +63,7 @@ func (c *inspection) checkKubeletTrust() {
 		}
 	}
 	c.requireTrusted(ca, pki.CA)
-	if c.machine.Token {
+	if c.machine.Pool {
 		return
 	}
 	c.requirePair(cert, key)

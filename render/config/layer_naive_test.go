@@ -25,7 +25,7 @@ func TestEffectiveIsNaiveMerge(t *testing.T) {
 		etcdLayer := func() map[string]any { // these machines have no Node
 			l := randomLayer(rnd)
 			maps.DeleteFunc(l, func(k string, _ any) bool {
-				return k == "labels" || k == "taints" || k == "identity"
+				return k == "labels" || k == "taints"
 			})
 			return l
 		}
@@ -62,7 +62,6 @@ func TestEffectiveIsNaiveMerge(t *testing.T) {
 		}
 		defaults := map[string]any{
 			"platform": "metal", "arch": "amd64", "kubeletPath": "kubelet",
-			"identity": "certificate",
 		}
 		tainted := withKeys(defaults, "taints", []any{taint})
 		for _, m := range []struct {

@@ -43,7 +43,6 @@ func TestEffective(t *testing.T) {
 	require.Empty(t, *cp.Taints, "an empty list means none")
 	require.Equal(t, map[string]string{
 		"arch":                                  "default",
-		"identity":                              "default",
 		"kernelModules":                         "machines",
 		"kubelet.evictionHard.memory.available": "machines",
 		"kubelet.evictionHard.nodefs.available": "machines",

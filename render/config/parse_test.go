@@ -65,7 +65,6 @@ func TestParseDefaults(t *testing.T) {
 	require.Equal(t, 2, s.DNS.Replicas)
 	require.Equal(t, config.Duration(168*time.Hour), s.Boot.FormationWindow)
 	require.Empty(t, s.Machines.Platform, "machines have a layer of their own for defaults")
-	require.Empty(t, s.Nodes[0].Identity)
 }
 
 // TestStagger reads the time by which certificates end apart: 30 days of a year, less of a shorter

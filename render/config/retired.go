@@ -10,8 +10,9 @@ var retired = map[reflect.Type]map[string]string{
 		"vxlan": "write flannel.backend, and flannel.directRouting for vxlan: auto",
 	},
 	reflect.TypeFor[Updates](): {"start": noWindow, "length": noWindow},
-	reflect.TypeFor[Node]():    {"podCIDRs": noPodCIDRs},
-	reflect.TypeFor[Pool]():    {"podCIDRs": noPodCIDRs},
+	reflect.TypeFor[Machine](): {"identity": noIdentity},
+	reflect.TypeFor[Node]():    {"identity": noIdentity, "podCIDRs": noPodCIDRs},
+	reflect.TypeFor[Pool]():    {"identity": noIdentity, "podCIDRs": noPodCIDRs},
 }
 
 const noWindow = "remove it; write policy: none, and replace machines by newer images, or set " +
@@ -19,3 +20,6 @@ const noWindow = "remove it; write policy: none, and replace machines by newer i
 
 const noPodCIDRs = "remove it; the controller-manager gives each Node its part of " +
 	"network.podSubnets"
+
+const noIdentity = "remove it; a machine with a name has certificates, and for machines that " +
+	"join with a token write a pool"

@@ -63,10 +63,6 @@ type Machine struct {
 	// Taints are the taints of the Node when it registers. If no layer sets them, control planes
 	// have node-role.kubernetes.io/control-plane:NoSchedule. An empty list means no taints.
 	Taints *[]Taint `json:"taints,omitempty"`
-	// Identity is how the kubelet of a named machine proves its name. certificate: the document
-	// contains the kubelet's own client certificate. token: the document contains a bootstrap
-	// token, with which the kubelet asks for a certificate at first boot. Pools always use a token.
-	Identity string `json:"identity,omitempty" enum:"certificate,token" default:"certificate"`
 	// Files are further files on the machine.
 	Files []File `json:"files,omitempty"`
 	// Units are further systemd units, or settings of units that the system has.

@@ -56,8 +56,7 @@ type Certificates struct {
 	// the machine's name. The default is 720h, or a twelfth of lifetime if that is shorter. With 0s
 	// all end at the same time.
 	Stagger *Duration `json:"stagger,omitempty" example:"720h"`
-	// KubeletServing is the serving certificate of a kubelet that joins with a token. The kubelets
-	// of pools do, and those of nodes with identity token; the others have a certificate of the
+	// KubeletServing is the serving certificate of a pool's kubelets. The others have one of the
 	// cluster's CA in their documents. self-signed: the kubelet makes a certificate itself, and API
 	// servers do not verify any kubelet. request: the kubelet asks the cluster for a certificate
 	// (serverTLSBootstrap), and API servers verify every kubelet. Somebody has to approve each

@@ -75,10 +75,6 @@ func (v *checker) withoutNode(m *Machine, at *yamltext.Location) {
 				"remove it (without an API server its kubelet serves nobody)")
 		}
 	}
-	if m.Identity == "token" {
-		v.report(at.Key("identity"),
-			"the kubelet of an etcd machine does not join the cluster; remove it")
-	}
 }
 
 // externalEtcd checks an external etcd cluster, and that nothing is set for members.

@@ -12,7 +12,6 @@ import (
 func (v *checker) layers() {
 	nodes, pools := v.c.Spec.Nodes, v.c.Spec.Pools
 	var without []settings // machines without an operating system
-	tokens := 0            // control planes that join with a token
 	for i := range nodes {
 		m := settings{v.c.EffectiveNode(i), nodes[i].Name, v.spec.Key("nodes").Index(i)}
 		if !v.machineLayers(m) {
@@ -25,10 +24,6 @@ func (v *checker) layers() {
 			v.maxPods(m)
 			v.flannelFolders(m)
 		}
-		if m.Identity == "token" && nodes[i].Role == roleControlPlane {
-			tokens++
-		}
-		v.token(m, nodes[i].Role, tokens)
 	}
 	for i := range pools {
 		m := settings{v.c.EffectivePool(i), pools[i].Name, v.spec.Key("pools").Index(i)}
@@ -72,22 +67,6 @@ func (v *checker) reportWithoutSystem(without []settings, machines int) {
 	for _, m := range without {
 		v.report(m.at.Key("os"), "missing, and no layer of %s sets it; write one of %s",
 			m.name, systems)
-	}
-}
-
-// token checks that a node that joins with a token can do so. controlPlanes is the number of
-// control planes so far that join with one.
-func (v *checker) token(m settings, role string, controlPlanes int) {
-	if m.Identity != "token" || role == roleEtcd {
-		return
-	}
-	if v.c.Spec.Certificates.Signing == "offline" {
-		v.reportLayer(m, "identity", "token needs certificates.signing online: "+
-			"the machine asks the cluster for its certificate")
-	}
-	if role == roleControlPlane && controlPlanes == len(v.controlPlanes) {
-		v.reportLayer(m, "identity", "token joins a running cluster; with it on every control "+
-			"plane there would never be one. Let them have certificates")
 	}
 }
 

@@ -14,23 +14,16 @@ var neededFlags = []struct {
 		"the pods of kube-proxy, which are privileged, are refused",
 	},
 	{
-		"enable-bootstrap-token-auth", (*Cluster).hasTokens,
-		"machines cannot join with a token, as those of pools do",
+		"enable-bootstrap-token-auth", (*Cluster).hasPools,
+		"machines of pools cannot join",
 	},
 }
 
 // hasProxy reports whether kiln sets kube-proxy up.
 func (c *Cluster) hasProxy() bool { return c.Spec.Network.Proxy != "none" }
 
-// hasTokens reports whether a machine joins with a token.
-func (c *Cluster) hasTokens() bool {
-	for i := range c.Spec.Nodes {
-		if c.EffectiveNode(i).Identity == "token" {
-			return true
-		}
-	}
-	return len(c.Spec.Pools) > 0
-}
+// hasPools reports whether the cluster has pools, whose machines join with tokens.
+func (c *Cluster) hasPools() bool { return len(c.Spec.Pools) > 0 }
 
 // neededFlags checks that no flag of the API server turns off what the rest of the configuration
 // needs.

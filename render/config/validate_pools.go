@@ -27,10 +27,6 @@ func (v *checker) pools() {
 		} else {
 			seen[p.Name] = i
 		}
-		if p.Identity == "certificate" {
-			v.report(at.Key("identity"), "a pool's machines share one document and cannot have "+
-				"certificates of their own; remove it")
-		}
 		v.span(p.TokenLifetime, at.Key("tokenLifetime"))
 		v.nodeAddress(i, at.Key("nodeAddress"))
 		v.patches(p.Patches, at.Key("patches"))

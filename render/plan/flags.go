@@ -50,13 +50,13 @@ func (p *Plan) APIServerFlags(m *Machine) Commands {
 	c.set(Origin{Field: "network.serviceSubnets"}, flags{
 		"service-cluster-ip-range": join(p.ServiceSubnets),
 	})
-	if p.Tokens {
+	if p.Pools {
 		c.set(Kiln, flags{"enable-bootstrap-token-auth": "true"})
 	}
 	if p.VerifiesKubelets() {
 		// Every kubelet has a serving certificate of the cluster's CA, which kubeadm cannot promise
-		// (kubeadm#1223). A machine that joined with a token makes its own unless it has to ask for
-		// one, and verification would cut off its logs.
+		// (kubeadm#1223). A machine of a pool makes its own unless it has to ask for one, and
+		// verification would cut off its logs.
 		c.set(Kiln, flags{"kubelet-certificate-authority": CACert})
 	}
 	plugins := "NodeRestriction"
@@ -141,7 +141,7 @@ func (p *Plan) ControllerManagerFlags() Commands {
 			"cluster-signing-duration": lifetime.String(),
 		})
 	}
-	if p.Tokens {
+	if p.Pools {
 		c.set(Kiln, flags{"controllers": "*,token-cleaner-controller"})
 	}
 	for i, s := range p.PodSubnets {

@@ -15,15 +15,14 @@ func (p *Plan) KubeletFlags(m *Machine) []config.Arg {
 	if m.Joins() {
 		args["kubeconfig"] = KubeletConf
 	}
-	if !m.Pool {
+	if m.Pool {
+		args["bootstrap-kubeconfig"] = BootstrapConf
+	} else {
 		var ips []string
 		for _, a := range m.Addresses {
 			ips = append(ips, a.String())
 		}
 		args["node-ip"] = strings.Join(ips, ",")
-	}
-	if m.Token {
-		args["bootstrap-kubeconfig"] = BootstrapConf
 	}
 	if labels := m.registeredLabels(); len(labels) > 0 {
 		args["node-labels"] = strings.Join(labels, ",")

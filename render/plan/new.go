@@ -73,7 +73,7 @@ func (p *Plan) addMachines() {
 	}
 	for i := range p.Machines {
 		m := &p.Machines[i]
-		p.Tokens = p.Tokens || m.Token
+		p.Pools = p.Pools || m.Pool
 		p.Roles = p.Roles || len(m.Roles()) > 0
 		m.EtcdMember = m.Role == carriers && c.Spec.ControlPlane.Etcd.External == nil
 		if m.ControlPlane() {
@@ -92,7 +92,6 @@ func named(c *config.Cluster, i int) Machine {
 	m.Path = fmt.Sprintf("nodes[%d]", i)
 	m.Patches = n.Patches
 	m.MAC, m.ProductUUID = values.MAC, values.ProductUUID
-	m.Token = m.Joins() && m.Settings.Identity == "token"
 	m.Addresses = slices.Clone(values.Addresses)
 	m.Interfaces = interfaces(n.Interfaces, values.Interfaces)
 	return m
@@ -104,7 +103,7 @@ func pool(c *config.Cluster, i int) Machine {
 	m := machine(c, n.Name, node.Worker, c.EffectivePool(i))
 	m.Path = fmt.Sprintf("pools[%d]", i)
 	m.Patches = n.Patches
-	m.Pool, m.Token, m.TokenLifetime = true, true, n.TokenLifetime
+	m.Pool, m.TokenLifetime = true, n.TokenLifetime
 	if n.NodeName == "metadata" {
 		m.NameSource = m.Platform.NameSource
 	}

@@ -66,11 +66,10 @@ func Cert(base string) (crt, key string) {
 }
 
 // How the names of files with the Secret of a bootstrap token begin, after the number and the kind
-// of the object. The name of the pool or machine follows. A pool whose token was renewed has a
-// Secret more: that of its previous token.
+// of the object. The name of the pool follows. A pool whose token was renewed has a Secret more:
+// that of its previous token.
 const (
-	PoolTokenFile     = "bootstrap-token-"
-	NodeTokenFile     = "node-bootstrap-token-" // #nosec G101 -- the beginning of a file's name
+	TokenFile         = "bootstrap-token-"
 	PreviousTokenFile = "previous-bootstrap-token-"
 )
 

@@ -44,15 +44,17 @@ type Plan struct {
 	imageSteps []map[string]string // Images after each of their sources: see ImageSteps
 
 	OnlineSigning bool // the cluster's CA key is on the control planes
-	Tokens        bool // some machines join with a bootstrap token
+	Pools         bool // there are pools, whose machines join with bootstrap tokens
 	Roles         bool // some workers have roles
 }
 
 // Machine is one named machine, or one pool.
 type Machine struct {
-	Name     string
-	Role     string // node.ControlPlane, node.Worker or node.Etcd
-	Pool     bool   // the document is for several machines, which are not known by name
+	Name string
+	Role string // node.ControlPlane, node.Worker or node.Etcd
+	// Pool reports whether the document is for several machines, which are not known by name. They
+	// join with a bootstrap token, and make their own keys.
+	Pool     bool
 	Path     string // of its entry in the configuration: nodes[2]
 	Settings config.Effective
 	Patches  []config.Patch // of its own entry
@@ -72,7 +74,6 @@ type Machine struct {
 	EtcdMember     bool // carries a member of etcd
 	KubeletVersion string
 	KubeletMinor   int
-	Token          bool            // joins with a bootstrap token
 	TokenLifetime  config.Duration // of a pool's token
 
 	// NameSource is how a pool's machines ask the platform for their names; nil where they have the
@@ -125,12 +126,12 @@ func (p *Plan) Flannel() bool { return p.Config.Spec.Network.CNI == "flannel" }
 // VerifiesKubelets reports whether every kubelet has, or asks for, a serving certificate of the
 // cluster's CA, so that API servers can require one.
 func (p *Plan) VerifiesKubelets() bool {
-	return !p.Tokens || p.Config.Spec.Certificates.KubeletServing == "request"
+	return !p.Pools || p.Config.Spec.Certificates.KubeletServing == "request"
 }
 
 // RequestsServing reports whether m's kubelet asks the cluster for its serving certificate.
 func (p *Plan) RequestsServing(m *Machine) bool {
-	return m.Token && p.Config.Spec.Certificates.KubeletServing == "request"
+	return m.Pool && p.Config.Spec.Certificates.KubeletServing == "request"
 }
 
 // Hardened reports whether the cluster has the profile cis.

@@ -68,7 +68,7 @@ func installs(c *Cluster, m *plan.Machine) []Holding {
 // tokenObjects returns the Secrets of all bootstrap tokens.
 func tokenObjects(c *Cluster, _ *plan.Machine) (all []Holding) {
 	for i := range c.Plan.Machines {
-		if m := &c.Plan.Machines[i]; m.Token {
+		if m := &c.Plan.Machines[i]; m.Pool {
 			for _, j := range c.Public.Joining(m) {
 				all = append(all, Holding{j.Mark(), plan.ObjectsDir})
 			}

@@ -44,9 +44,9 @@ var (
 
 // Texts that several rows share.
 const (
-	untilRotated  = "it is replaced in the bundle"
-	untilExpired  = "its certificate ends"
-	bootstrapUser = "kubelet asks for its first certificate; the first boot then removes it"
+	untilRotated = "it is replaced in the bundle"
+	untilExpired = "its certificate ends"
+	named        = "a name"
 )
 
 // Kinds are all secrets of a cluster. A new secret is a new row.
@@ -191,14 +191,14 @@ var Kinds = []Kind{
 	{
 		Name: "kubelet-client/{machine}", Is: "client key of the kubelet for the API server",
 		Path:  plan.KubeletPKI + "/kubelet-client-kiln.pem",
-		Roles: onNodes, When: "`identity: certificate`", applies: hasIdentity,
+		Roles: onNodes, When: named, applies: isNamed,
 		User: "kubelet, which soon replaces it where the CA's key is online", Until: untilExpired,
 		Worth: OfMachine,
 	},
 	{
 		Name: "kubelet-server/{machine}", Is: "serving key of the kubelet",
 		Path:  plan.KubeletPKI + "/kubelet.key",
-		Roles: onNodes, When: "`identity: certificate`", applies: hasIdentity,
+		Roles: onNodes, When: named, applies: isNamed,
 		User: "kubelet", Until: untilExpired,
 		Worth: OfMachine,
 	},
@@ -222,21 +222,14 @@ var Kinds = []Kind{
 		Name: "token/{pool}", Is: "bootstrap token of a pool",
 		Path:  plan.BootstrapConf,
 		Roles: onWorkers, When: "a pool's document", applies: isPool,
-		User: bootstrapUser, Until: "the token ends: `tokenLifetime`",
+		User:  "kubelet asks for its first certificate; the first boot then removes it",
+		Until: "the token ends: `tokenLifetime`",
 		Worth: OfJoin,
 	},
 	{
-		Name: "token/node/{machine}", Is: "bootstrap token of a named machine",
-		Path:  plan.BootstrapConf,
-		Roles: onWorkers, When: "`identity: token`", applies: isMachineWithToken,
-		User: bootstrapUser, Until: "the token ends, with the install credential",
-		Worth: OfJoin,
-	},
-	{
-		Name:  "token/{pool}, token/node/{machine}",
-		Is:    "the same token as a Secret, one of each pool and machine that has one",
+		Name: "token/{pool} of each pool", Is: "the same token as a Secret",
 		Path:  plan.ObjectsDir,
-		Roles: onControlPlanes, When: "pools or `identity: token`",
+		Roles: onControlPlanes, When: "pools",
 		User: "the first boot gives it to the API server", Until: "the token ends",
 		Worth:    OfJoin,
 		holdings: tokenObjects,
@@ -274,9 +267,8 @@ func hasVIP(p *plan.Plan, _ *plan.Machine) bool { return p.VIP.IsValid() }
 // isMember reports whether m is a member of etcd.
 func isMember(_ *plan.Plan, m *plan.Machine) bool { return m.EtcdMember }
 
-// hasIdentity reports whether the kubelet of m has its certificates from the document, and does not
-// ask the cluster for them.
-func hasIdentity(_ *plan.Plan, m *plan.Machine) bool { return !m.Token }
+// isNamed reports whether m is a named machine, whose document is its own.
+func isNamed(_ *plan.Plan, m *plan.Machine) bool { return !m.Pool }
 
 // announces reports whether m is a named machine that announces the state of its first boot.
 func announces(_ *plan.Plan, m *plan.Machine) bool { return m.Announces() && !m.Pool }
@@ -285,7 +277,4 @@ func announces(_ *plan.Plan, m *plan.Machine) bool { return m.Announces() && !m.
 func poolAnnounces(_ *plan.Plan, m *plan.Machine) bool { return m.Announces() && m.Pool }
 
 // isPool reports whether m is a pool, whose machines join with one token.
-func isPool(_ *plan.Plan, m *plan.Machine) bool { return m.Token && m.Pool }
-
-// isMachineWithToken reports whether m is a named machine that joins with a token.
-func isMachineWithToken(_ *plan.Plan, m *plan.Machine) bool { return m.Token && !m.Pool }
+func isPool(_ *plan.Plan, m *plan.Machine) bool { return m.Pool }

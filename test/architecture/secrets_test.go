@@ -41,7 +41,6 @@ var noSecrets = map[string]string{
 	"render/check.finding.Secrets":                      "names",
 	"render/pack/cloudinit.config.AuthorizedKeys":       public,
 	"render/pack/cloudinit.login.AuthorizedKeys":        public,
-	"render/config.Machine.Identity":                    "certificate or token",
 	"render/config.Machine.SSHAuthorizedKeys":           public,
 	"render/config.Taint.Key":                           word,
 	"render/pack/document.Entry.Secrets":                "names",

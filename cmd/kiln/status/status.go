@@ -186,7 +186,7 @@ func ends(c *apiserver.Client, wanted *change.Cluster) (list []End) {
 	var first End
 	for _, m := range wanted.Machines {
 		when, err := time.Parse(time.RFC3339, m.Properties.Value("until"))
-		if err == nil && !m.Token() && (first.When.IsZero() || when.Before(first.When)) {
+		if err == nil && !m.Pool && (first.When.IsZero() || when.Before(first.When)) {
 			first = End{"the certificates in the document of " + m.Name, when}
 		}
 	}

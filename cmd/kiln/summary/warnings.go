@@ -144,7 +144,7 @@ func extend(path string) string {
 func FormationEnd(r *render.Cluster) (end time.Time, certificates bool) {
 	end = r.Public.FormationDeadline
 	for _, d := range r.Ends() {
-		if !d.Token && d.Until.Before(end) {
+		if !d.Pool && d.Until.Before(end) {
 			end, certificates = d.Until, true
 		}
 	}

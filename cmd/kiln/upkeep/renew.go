@@ -96,7 +96,7 @@ func (f *renewFlags) run(cmd *cobra.Command) error {
 	}
 	report := renewed{Bundle: b.Path, Renewed: now, Machines: []ending{}}
 	for _, d := range render.Ends(p, &b.Public) {
-		if !d.Token && (len(f.machines) == 0 || slices.Contains(f.machines, d.Machine)) {
+		if !d.Pool && (len(f.machines) == 0 || slices.Contains(f.machines, d.Machine)) {
 			report.Machines = append(report.Machines, ending{d.Machine, d.Until})
 		}
 	}
@@ -197,10 +197,6 @@ func checkMachines(p *plan.Plan, names []string) error {
 			hint := wording.Hint(name, known)
 			wrong = append(wrong, fmt.Sprintf("--machine %s: the configuration has no machine "+
 				"with this name%s", name, hint))
-		case m.Token && !m.ControlPlane():
-			wrong = append(wrong, fmt.Sprintf("--machine %s: it joins with a bootstrap token, and "+
-				"its document has no certificates; to replace it: "+
-				"kiln secrets extend --install-only --secrets FILE", name))
 		}
 	}
 	if len(wrong) > 0 {

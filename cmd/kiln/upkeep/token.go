@@ -82,7 +82,6 @@ func (f *tokenFlags) takePools(cmd *cobra.Command, most int, what string) {
 // token is a bootstrap token in a report. It has the public half of the token alone.
 type token struct {
 	Name       string    `json:"name"`
-	Kind       string    `json:"kind"` // pool or node
 	ID         string    `json:"id"`
 	Generation int       `json:"generation"`
 	Ends       time.Time `json:"ends"`
@@ -90,15 +89,12 @@ type token struct {
 	Ended      bool      `json:"ended"`
 }
 
-// tokensOf returns the tokens that m may join with, that in its document first.
+// tokensOf returns the tokens with which machines may join the pool m, that in its document first.
 func tokensOf(b *pki.Bundle, m *plan.Machine, now time.Time) (all []token) {
 	for _, j := range b.Joining(m) {
 		t := token{
-			Name: m.Name, Kind: "node", ID: b.Joined(j).ID, Generation: j.Generation,
+			Name: m.Name, ID: b.Joined(j).ID, Generation: j.Generation,
 			Ends: j.Ends, Previous: j.Previous, Ended: !now.Before(j.Ends),
-		}
-		if m.Pool {
-			t.Kind = "pool"
 		}
 		all = append(all, t)
 	}
@@ -110,11 +106,11 @@ func listCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:         "list [CONFIG]",
 		Annotations: term.Reads(),
-		Short:       "List the bootstrap tokens of pools and machines",
-		Long: `List the bootstrap tokens with which machines may join: pool or node, public ID,
-generation, and when each ends. A renewed pool has two of them until the previous one
-ends. No secret half is ever printed. The cluster is not asked: it has a new token when
-you have applied its Secret.`,
+		Short:       "List the bootstrap tokens of pools",
+		Long: `List the bootstrap tokens with which machines may join: pool, public ID, generation,
+and when each ends. A renewed pool has two of them until the previous one ends. No
+secret half is ever printed. The cluster is not asked: it has a new token when you
+have applied its Secret.`,
 		Example: `  kiln token list prod.yaml
   kiln token list prod.yaml -o json`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -124,7 +120,7 @@ you have applied its Secret.`,
 			}
 			all := []token{}
 			for i := range p.Machines {
-				if m := &p.Machines[i]; m.Token {
+				if m := &p.Machines[i]; m.Pool {
 					all = append(all, tokensOf(b.Bundle, m, time.Now())...)
 				}
 			}
@@ -135,8 +131,7 @@ you have applied its Secret.`,
 				}{b.Path, all})
 			}
 			if len(all) == 0 {
-				const none = "no machine joins with a bootstrap token"
-				term.Notes(cmd.ErrOrStderr(), []string{none})
+				term.Notes(cmd.ErrOrStderr(), []string{"the configuration has no pools"})
 				return nil
 			}
 			return printTokens(cmd.OutOrStdout(), all)
@@ -150,7 +145,7 @@ you have applied its Secret.`,
 
 func printTokens(out io.Writer, all []token) error {
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	term.Printf(table, "KIND\tNAME\tID\tGENERATION\tENDS\tSTATE\n")
+	term.Printf(table, "POOL\tID\tGENERATION\tENDS\tSTATE\n")
 	for _, t := range all {
 		state := "in the document"
 		switch {
@@ -159,7 +154,7 @@ func printTokens(out io.Writer, all []token) error {
 		case t.Previous:
 			state = "previous"
 		}
-		term.Printf(table, "%s\t%s\t%s\t%d\t%s\t%s\n", t.Kind, t.Name, t.ID, t.Generation,
+		term.Printf(table, "%s\t%s\t%d\t%s\t%s\n", t.Name, t.ID, t.Generation,
 			t.Ends.Format(time.RFC3339), state)
 	}
 	return table.Flush()
@@ -169,27 +164,23 @@ func printTokens(out io.Writer, all []token) error {
 // command line without them.
 func pools(p *plan.Plan, example string, names []string) (list []*plan.Machine, err error) {
 	var wrong, known []string
-	of, nodes := map[string]*plan.Machine{}, map[string]*plan.Machine{}
+	of, nodes := map[string]*plan.Machine{}, map[string]bool{}
 	for i := range p.Machines {
 		m := &p.Machines[i]
 		if m.Pool {
 			of[m.Name] = m
 			known = append(known, m.Name)
 		} else {
-			nodes[m.Name] = m
+			nodes[m.Name] = true
 		}
 	}
 	for _, name := range names {
-		switch m := nodes[name]; {
+		switch {
 		case of[name] != nil:
 			if !slices.Contains(list, of[name]) {
 				list = append(list, of[name])
 			}
-		case m != nil && m.Token:
-			wrong = append(wrong, fmt.Sprintf("%s: this is a named machine, whose token ends with "+
-				"the install credential; to replace it: kiln secrets extend --install-only "+
-				"--secrets FILE", name))
-		case m != nil:
+		case nodes[name]:
 			wrong = append(wrong, fmt.Sprintf("%s: this is a named machine without a bootstrap "+
 				"token; its certificates: kiln secrets renew --machine %[1]s%s", name,
 				p.Config.Flag()))

@@ -107,8 +107,8 @@ func (f *renewTokenFlags) run(cmd *cobra.Command, names []string) error {
 // generations, since a pool may have been renewed several times within the life of a token.
 func secretNames(b *pki.Bundle, m *plan.Machine) (names []string) {
 	const most = 10
-	for g := b.Generation(pki.TokenName(m)); g > 0 && len(names) < most; g-- {
-		t := b.Joined(pki.Joining{Machine: m, Generation: g})
+	for g := b.Generation(pki.TokenName(m.Name)); g > 0 && len(names) < most; g-- {
+		t := b.Joined(pki.Joining{Pool: m.Name, Generation: g})
 		names = append(names, "bootstrap-token-"+t.ID)
 	}
 	return names

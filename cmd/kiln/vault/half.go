@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -149,15 +148,15 @@ func older(half *pki.Public, cluster string, facts []plan.Fact) (string, error) 
 	return cmp.Or(half.Diverged(there), half.Older(there)), nil
 }
 
-// olderMark returns which secret of a document has a higher generation than half; empty if none
-// has. The keys of roots do not count: a rotation has two of them.
+// olderMark returns which derived secret of a document has a higher generation than half; empty if
+// none has. The keys of roots do not count, since a rotation has two of them, nor do secrets that
+// only an older kiln derived.
 func olderMark(inv *document.Inventory, half *pki.Public) string {
 	for i := range inv.Documents {
 		for _, mark := range inv.Documents[i].Secrets {
 			name, number, _ := strings.Cut(mark, " g")
 			there, err := strconv.Atoi(number)
-			if err == nil && !slices.Contains(pki.Roots(), pki.Root(name)) &&
-				half.Generation(name) < there {
+			if err == nil && pki.IsDerived(name) && half.Generation(name) < there {
 				return fmt.Sprintf("%s is %d here and %d there, and old keys would come back", name,
 					half.Generation(name), there)
 			}

@@ -120,7 +120,7 @@ func decide(d *transition, p *change.Pair) *decision {
 func end(p *change.Pair) string {
 	old, new := p.Old.Properties.Value("until"), p.New.Properties.Value("until")
 	t, err := time.Parse(time.RFC3339, old)
-	if err != nil || old == new || p.Old.Token() {
+	if err != nil || old == new || p.Old.Pool {
 		return ""
 	}
 	return t.UTC().Format(time.DateOnly)
@@ -181,7 +181,7 @@ func (d *transition) effect(
 	}
 	e, why := effectOf(p, c, f)
 	switch {
-	case c.Kind == "machine" && f.Name == "until" && p.Old.Token():
+	case c.Kind == "machine" && f.Name == "until" && p.Old.Pool:
 		why = fmt.Sprintf("its bootstrap token was valid until %s; a machine that has joined "+
 			"needs none", change.Text(f.Old))
 	case c.Kind == "machine" && f.Name == "until":

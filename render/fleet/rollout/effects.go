@@ -158,7 +158,7 @@ func writable(p *change.Pair, c *change.Change) bool {
 	case "key":
 		return hasPlainKeys(p.Old) && hasPlainKeys(p.New)
 	case "machine":
-		return p.Old.Token() && !slices.ContainsFunc(c.Fields, func(f change.Field) bool {
+		return p.Old.Pool && !slices.ContainsFunc(c.Fields, func(f change.Field) bool {
 			return f.Name != "until"
 		})
 	}

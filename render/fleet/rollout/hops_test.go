@@ -246,13 +246,14 @@ func TestMarker(t *testing.T) {
 		"/api/v1/namespaces/kube-system/secrets/"
 	state := func(version, digest, x, y, token string) *change.Cluster {
 		c := ofVersion(version, version)
+		add(c, "z", "worker", false, true)
 		withObject(c, "001-configmap-x.yaml", maps+"x", x+": {namespace: x}")
 		withObject(c, "002-configmap-y.yaml", maps+"y", y+": {namespace: x}")
-		withObject(c, "003-secret-node-bootstrap-token-z.yaml",
+		withObject(c, "003-secret-bootstrap-token-z.yaml",
 			secrets+"bootstrap-token-<id of "+token+">", "")
 		for _, m := range c.Machines[:3] {
 			e := m.Entries.Find(change.Key{Kind: "file",
-				ID: change.ObjectsDir + "003-secret-node-bootstrap-token-z.yaml"})
+				ID: change.ObjectsDir + "003-secret-bootstrap-token-z.yaml"})
 			e.Secret = token
 		}
 		return withObject(c, "004-configmap-kiln.yaml", maps+"kiln",
@@ -263,7 +264,7 @@ func TestMarker(t *testing.T) {
 	c := state("v1.36.3", "3", "x", "y", "token/z g1")
 	d := state("v1.36.4", "3", "x", "y", "token/z g2")
 	const x, y, token, kiln = "001-configmap-x.yaml", "002-configmap-y.yaml",
-		"003-secret-node-bootstrap-token-z.yaml", "004-configmap-kiln.yaml"
+		"kubectl apply --server-side --force-conflicts -f z-token.yaml", "004-configmap-kiln.yaml"
 	for _, row := range []struct {
 		name   string
 		states []*change.Cluster
@@ -369,15 +370,15 @@ func TestHopFolder(t *testing.T) {
 }
 
 // TestBalancerTokens: settings for a balancer wait for workers that have one, and a token does not
-// wait for the machine that joins with it.
+// wait for the machines that join with it.
 func TestBalancerTokens(t *testing.T) {
 	t.Parallel()
 	old, now := ofVersion("v1.36.3", "v1.36.3"), ofVersion("v1.36.3", "v1.36.3")
-	add(now, "worker-2", "worker", false, false)
+	add(now, "blue", "worker", false, true)
 	withObject(old, "003-configmap-x.yaml", "/api/v1/namespaces/n/configmaps/x", "a: 1")
 	withObject(now, "003-configmap-x.yaml", "/api/v1/namespaces/n/configmaps/x", "a: 2")
-	withObject(now, "004-secret-node-bootstrap-token-worker-2.yaml",
-		"/api/v1/namespaces/kube-system/secrets/bootstrap-token-<id of token/worker-2 g1>", "")
+	withObject(now, "004-secret-bootstrap-token-blue.yaml",
+		"/api/v1/namespaces/kube-system/secrets/bootstrap-token-<id of token/blue g1>", "")
 	m := now.Machines[3]
 	m.Entries = append(m.Entries, &change.Entry{
 		Key: change.Key{Kind: "file", ID: "/etc/kubernetes/haproxy.cfg"}, Content: []byte("a")})
@@ -386,13 +387,13 @@ func TestBalancerTokens(t *testing.T) {
 	require.NoError(t, err)
 	var got []string
 	for _, s := range p.List {
-		got = append(got, s.Do+" "+strings.Join(s.Machines, " "))
+		got = append(got, s.Do+" "+strings.Join(append(s.Machines, s.Pools...), " "))
 		if s.Do == rollout.Apply {
 			got[len(got)-1] = s.How[1][strings.LastIndex(s.How[1], "/")+1:]
 		}
 	}
-	require.Equal(t, []string{"004-secret-node-bootstrap-token-worker-2.yaml", "add worker-2",
-		"replace worker-1", "003-configmap-x.yaml"}, got)
+	require.Equal(t, []string{"kubectl apply --server-side --force-conflicts -f blue-token.yaml",
+		"add blue", "replace worker-1", "003-configmap-x.yaml"}, got)
 }
 
 // TestHopObjects: the next hop begins when the control planes of one are there, so that it also

@@ -113,16 +113,16 @@ func (s *sequencer) cordoned() (names []string) {
 // state: the step after it may take a machine away.
 func (s *sequencer) apply(withObjects, withTokens bool) {
 	step := Step{Do: Apply}
-	var objects, tokens []change.Object
-	var pools []string
+	var objects []change.Object
+	var tokens []string
 	sure := false
 	if withObjects {
 		objects, sure = s.objectsLeft()
 	}
 	if withTokens {
-		pools, tokens = s.tokensLeft()
+		tokens = s.tokensLeft()
 	}
-	if len(objects)+len(pools)+len(tokens) == 0 {
+	if len(objects)+len(tokens) == 0 {
 		return
 	}
 	if s.diff.seen != nil && (len(objects) == 0 || !sure) {
@@ -134,10 +134,10 @@ func (s *sequencer) apply(withObjects, withTokens bool) {
 				"rights of admin.conf only if they change: somebody may have taken them away "+
 				"(docs/leaked.md)")
 	}
-	step.How = append(step.How, s.applications(slices.Concat(objects, tokens))...)
+	step.How = append(step.How, s.applications(objects)...)
 	how, restarted := s.restarted(objects)
 	step.How = append(step.How, how...)
-	step.How = append(step.How, pools...)
+	step.How = append(step.How, tokens...)
 	step.Wait = s.rollouts(slices.Concat(objects, restarted))
 	s.list = append(s.list, step)
 }
@@ -312,37 +312,34 @@ func (s *sequencer) deleteObjects() {
 }
 
 // tokensLeft returns the commands that apply the Secrets of new bootstrap tokens of pools, for
-// which nobody unpacks the document of a control plane, and the Secrets of other new tokens. The
-// marker says nothing of them. The API server has a previous token, or its Secret was deleted on
-// purpose.
-func (s *sequencer) tokensLeft() (pools []string, others []change.Object) {
+// which nobody unpacks the document of a control plane. The marker says nothing of them. The API
+// server has a previous token, or its Secret was deleted on purpose.
+func (s *sequencer) tokensLeft() (how []string) {
 	if state, known := s.marker(); s.comesAfter() && (!known || state == s.diff.new) {
-		return nil, nil
+		return nil
 	}
-	now, left, end := s.diff.new.Objects(), map[string]change.Object{}, tokenEnds(s.diff.new)
+	now, left, end := s.diff.new.Objects(), map[string]bool{}, tokenEnds(s.diff.new)
 	for _, c := range s.earlier() {
 		was, ended := c.Objects(), tokenEnds(c)
 		for id, o := range now {
 			before, there := was[id]
 			same := there && o.Equal(before) && end[o.Name()] == ended[o.Name()]
 			if o.IsToken() && !isPrevious(o) && !same {
-				left[o.Name()] = o
+				left[o.Name()] = true
 			}
 		}
 	}
 	for _, f := range s.all {
 		m := f.Machine()
-		name := poolToken + m.Name + ".yaml"
-		if _, isLeft := left[name]; !m.Pool || !isLeft {
+		if !m.Pool || !left[poolToken+m.Name+".yaml"] {
 			continue
 		}
-		delete(left, name)
 		file := m.Name + "-token.yaml"
-		pools = append(pools, "kiln token manifest "+m.Name+" --out "+file+
+		how = append(how, "kiln token manifest "+m.Name+" --out "+file+
 			"  # the bootstrap token of pool "+m.Name,
 			"kubectl apply --server-side --force-conflicts -f "+file, "rm "+file)
 	}
-	return pools, slices.Collect(maps.Values(left))
+	return how
 }
 
 // tokenEnds returns the ends of bootstrap tokens, which are in their Secrets, by the names of the
@@ -350,12 +347,8 @@ func (s *sequencer) tokensLeft() (pools []string, others []change.Object) {
 func tokenEnds(c *change.Cluster) map[string]string {
 	ends := map[string]string{}
 	for _, m := range c.Machines {
-		file := nodeToken
 		if m.Pool {
-			file = poolToken
-		}
-		if m.Token() {
-			ends[file+m.Name+".yaml"] = m.Properties.Value("until")
+			ends[poolToken+m.Name+".yaml"] = m.Properties.Value("until")
 		}
 	}
 	return ends

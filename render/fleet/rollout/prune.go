@@ -10,10 +10,9 @@ import (
 )
 
 // The names of files with the Secrets of bootstrap tokens begin like this, without their number,
-// and go on with the name of the pool or the machine: its token in force, and a pool's one before.
+// and go on with the name of the pool: its token in force, and the one before.
 const (
-	poolToken     = "secret-" + plan.PoolTokenFile
-	nodeToken     = "secret-" + plan.NodeTokenFile
+	poolToken     = "secret-" + plan.TokenFile
 	previousToken = "secret-" + plan.PreviousTokenFile
 )
 

@@ -88,7 +88,7 @@ func listedOwner(user, group string) string {
 // absentPaths returns the paths that must not exist: a kubelet that asks for its certificate would
 // use an identity that an earlier installation or the image left there.
 func (t *tree) absentPaths() []string {
-	if !t.m.Token {
+	if !t.m.Pool {
 		return nil
 	}
 	return []string{plan.KubeletConf, plan.KubeletCurrent}

@@ -23,8 +23,8 @@ func (r *Cluster) IdleGenerations() []string {
 			names[spec.Name] = true
 		}
 		names[pki.AnnounceName(m)] = m.Announces()
-		if m.Token {
-			names[pki.TokenName(m)] = true
+		if m.Pool {
+			names[pki.TokenName(m.Name)] = true
 		}
 	}
 	all := slices.Sorted(maps.Keys(r.Public.Generations))

@@ -49,7 +49,7 @@ func (t *tree) machineData() string {
 	set("steps", t.steps()...)
 	set("step_timeout", seconds(time.Duration(p.Config.Spec.Boot.StepTimeout)))
 	end := t.Public.InstallEnd()
-	if m.Token {
+	if m.Pool {
 		end = t.Public.TokenEnd(m)
 	}
 	set("credential_end", epoch(end))
@@ -199,7 +199,7 @@ func (t *tree) removedPaths() (out []string) {
 		crt, key := plan.Cert("install")
 		out = append(out, crt, key)
 	}
-	if t.m.Token {
+	if t.m.Pool {
 		out = append(out, plan.BootstrapConf)
 	}
 	if t.m.System.Format == target.Ignition {

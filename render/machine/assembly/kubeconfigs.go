@@ -19,9 +19,9 @@ func (t *tree) addKubeconfigs() error {
 		})
 		t.addFile(path, 0o600, string(conf), "how "+user+" finds the API server and who it is")
 	}
-	if m.Token {
-		t.addSecret(plan.BootstrapConf, "", pki.TokenName(m), func(b *pki.Bundle) []byte {
-			token := b.MachineToken(m).Bearer()
+	if m.Pool {
+		t.addSecret(plan.BootstrapConf, "", pki.TokenName(m.Name), func(b *pki.Bundle) []byte {
+			token := b.PoolToken(m.Name).Bearer()
 			return manifests.Kubeconfig(p.Name, "kubelet-bootstrap", p.APIURL(m),
 				manifests.Credentials{CAFile: plan.CACert, Token: token})
 		}, "how the kubelet asks for its first certificate")

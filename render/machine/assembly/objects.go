@@ -21,7 +21,7 @@ import (
 // network cannot work.
 func (r *Cluster) readObjects() (problems config.Problems) {
 	for i := range r.Plan.Machines {
-		if m := &r.Plan.Machines[i]; m.Token {
+		if m := &r.Plan.Machines[i]; m.Pool {
 			for _, j := range r.Public.Joining(m) {
 				r.Joining[tokenSecret+r.Bundle.Joined(j).ID] = &j
 			}
@@ -105,11 +105,11 @@ func (r *Cluster) ObjectStream(
 // tokens returns the bootstrap tokens that the API server accepts.
 func (r *Cluster) tokens() (tokens []manifests.BootstrapToken) {
 	for i := range r.Plan.Machines {
-		if m := &r.Plan.Machines[i]; m.Token {
+		if m := &r.Plan.Machines[i]; m.Pool {
 			for _, j := range r.Public.Joining(m) {
 				t := r.Bundle.Joined(j)
 				tokens = append(tokens, manifests.BootstrapToken{
-					Machine: m.Name, ID: t.ID, Secret: t.Secret, Expires: j.Ends,
+					Pool: m.Name, ID: t.ID, Secret: t.Secret, Expires: j.Ends,
 				})
 			}
 		}
@@ -122,7 +122,7 @@ func (r *Cluster) tokens() (tokens []manifests.BootstrapToken) {
 func (r *Cluster) TokenSecret(pool string) []byte {
 	for _, o := range r.Objects {
 		j := r.joining(o)
-		if j != nil && j.Machine.Pool && j.Machine.Name == pool && !j.Previous {
+		if j != nil && j.Pool == pool && !j.Previous {
 			return o.YAML
 		}
 	}
@@ -181,7 +181,7 @@ func (r *Cluster) joining(o manifests.Object) *pki.Joining {
 
 // publicNames returns what everybody may read about an object: a name, its path in the API and, if
 // its content is a secret, the name of that secret. The Secret of a bootstrap token is named for
-// the machine that joins with it, because the Secret's own name holds half of the token.
+// the pool, because the Secret's own name holds half of the token.
 func (r *Cluster) publicNames(o manifests.Object) (name, path, secret string) {
 	j := r.joining(o)
 	switch {
@@ -191,13 +191,11 @@ func (r *Cluster) publicNames(o manifests.Object) (name, path, secret string) {
 		return o.Name, o.Path, "object " + o.Path
 	case j.Previous:
 		name = plan.PreviousTokenFile
-	case j.Machine.Pool:
-		name = plan.PoolTokenFile
 	default:
-		name = plan.NodeTokenFile
+		name = plan.TokenFile
 	}
 	secret = j.Mark()
-	return name + j.Machine.Name, manifests.TokenPath(o.Path, secret), secret
+	return name + j.Pool, manifests.TokenPath(o.Path, secret), secret
 }
 
 // fileName returns an object's name as a part of a file's name: the names of RBAC objects hold

@@ -177,12 +177,10 @@ var clock = []Entry{
 		Wants: "the bootstrap token has not ended, " +
 			"as long as the kubelet has no certificate of its own",
 		Severity: Stop,
-		Remedy: "kiln token renew of its pool " +
-			"(a named machine: kiln secrets extend --install-only), " +
-			"render again, do what kiln plan says",
-		Source: "the API server answers 401",
+		Remedy:   "kiln token renew of its pool, render again, do what kiln plan says",
+		Source:   "the API server answers 401",
 		calls: func(f *Facts) []call {
-			return when(f.Machine.Token, "token "+seconds(f.TokenEnd))
+			return when(f.Machine.Pool, "token "+seconds(f.TokenEnd))
 		},
 	}, {
 		ID: "time-sync", Reads: "systemd-timesyncd's marker, `timedatectl`",

@@ -51,7 +51,7 @@ type Facts struct {
 	Machine *plan.Machine
 	// From and Until are when all of the machine's certificates are valid.
 	From, Until time.Time
-	TokenEnd    time.Time         // when the machine's bootstrap token ends, if it has one
+	TokenEnd    time.Time         // when the bootstrap token of a pool ends
 	Modules     []string          // the kernel modules that it loads
 	Sysctls     map[string]string // the kernel settings that it makes
 	ResolvConf  string            // the resolver configuration that the kubelet gives to pods

@@ -81,11 +81,7 @@ func Join(scans []*Scan) []Entry {
 		if s.machine.Until.IsZero() {
 			continue
 		}
-		name := "token/node/" + s.machine.Name
-		if s.machine.Pool {
-			name = "token/" + s.machine.Name
-		}
-		ends[name] = moment(s.machine.Until)
+		ends["token/"+s.machine.Name] = moment(s.machine.Until)
 	}
 	list := []Entry{}
 	for _, s := range scans {
@@ -139,7 +135,7 @@ func (s *scanner) objects(f *File) {
 			end := o.expiration()
 			s.ends[o.value("token-id")] = end
 			s.add(f, Entry{Kind: Token, In: slices.Clone(in), Subject: "bootstrap token", Ends: end,
-				Renewal: s.tokenRenewal(f)})
+				Renewal: tokenRenewal(f)})
 			return
 		}
 		for i := range o.Users {
@@ -151,7 +147,7 @@ func (s *scanner) objects(f *File) {
 		return
 	}
 	if strings.HasPrefix(mark, "token/") {
-		renewal := s.tokenRenewal(f)
+		renewal := tokenRenewal(f)
 		for _, kind := range []string{Token, Kubeconfig} {
 			if kind == Token || f.Path == plan.BootstrapConf {
 				if renewal != Replaced { // only the token in force is in the machine's document
@@ -201,7 +197,7 @@ func (s *scanner) user(f *File, o *object, i int, in []string) {
 		}
 	case u.User.Token != "":
 		if id := tokenID(u.User.Token); id != "" {
-			e.Renewal = s.tokenRenewal(f)
+			e.Renewal = tokenRenewal(f)
 			token := Entry{Kind: Token, In: in, Subject: "bootstrap token", Renewal: e.Renewal}
 			s.wanted[len(s.entries)] = id
 			s.add(f, token)
@@ -215,30 +211,15 @@ func (s *scanner) user(f *File, o *object, i int, in []string) {
 	s.add(f, e)
 }
 
-// tokenRenewal says what renews a bootstrap token. The token of a named machine is needed once.
-func (s *scanner) tokenRenewal(f *File) Renewal {
-	name := path.Base(f.Path)
-	if strings.Contains(name, "-secret-"+plan.PreviousTokenFile) {
-		return Replaced
-	}
-	node := strings.HasPrefix(f.Secret, "token/node/") ||
-		strings.Contains(name, "-secret-"+plan.NodeTokenFile)
+// tokenRenewal says what renews a bootstrap token.
+func tokenRenewal(f *File) Renewal {
 	switch {
+	case strings.Contains(path.Base(f.Path), "-secret-"+plan.PreviousTokenFile):
+		return Replaced
 	case layout.Of(f.Path) == nil:
 		return Yours
-	case node || f.Path == plan.BootstrapConf && !s.pool():
-		return FirstBoot
 	}
 	return PoolToken
-}
-
-// pool reports whether the machine is one of a pool. A document alone does not say so, but only
-// named machines have a file with their name.
-func (s *scanner) pool() bool {
-	if s.machine.Pool {
-		return true
-	}
-	return !slices.ContainsFunc(s.files, func(f File) bool { return f.Path == "/etc/hostname" })
 }
 
 // renewal says what renews the certificate e in the file f.

@@ -7,8 +7,6 @@ package change
 import (
 	"cmp"
 	"slices"
-
-	"kiln/render/plan"
 )
 
 // Cluster is one state of a cluster.
@@ -115,11 +113,6 @@ func (c *Cluster) Has(name string) bool {
 
 // Addresses returns the machine's addresses.
 func (m *Machine) Addresses() []string { return commas(m.Properties.Value("addresses")) }
-
-// Token reports whether the machine joins with a bootstrap token.
-func (m *Machine) Token() bool {
-	return m.Pool || m.Entries.Find(Key{"file", plan.BootstrapConf}) != nil
-}
 
 // Member reports whether the machine runs a member of etcd.
 func (m *Machine) Member() bool {

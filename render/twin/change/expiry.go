@@ -14,9 +14,8 @@ import (
 // DocumentEnd is one document with the time at which it stops being usable.
 type DocumentEnd struct {
 	Machine string
-	Pool    bool
-	// Token reports whether a bootstrap token ends, rather than certificates.
-	Token bool
+	// Pool reports whether it is a pool's, whose bootstrap token ends, rather than certificates.
+	Pool  bool
 	Until time.Time
 	// Start and Lifetime give Until, before it is staggered. They are zero if they are not known:
 	// a review twin does not have them.
@@ -38,17 +37,16 @@ const month = 30 * 24 * time.Hour
 
 // kind is what documents have in common that need the same remedy.
 type kind struct {
-	pool, token, ended, renewed bool
-	first                       bool // no machine has booted yet
-	external                    bool
+	pool, ended, renewed bool
+	first                bool // no machine has booted yet
+	external             bool
 }
 
 // documentKinds are in the order in which they are reported.
 var documentKinds = []kind{
 	{ended: true, renewed: true}, {ended: true}, {ended: true, external: true},
-	{ended: true, pool: true, token: true, renewed: true}, {ended: true, pool: true, token: true},
-	{ended: true, token: true},
-	{renewed: true}, {}, {external: true}, {pool: true, token: true},
+	{ended: true, pool: true, renewed: true}, {ended: true, pool: true},
+	{renewed: true}, {}, {external: true}, {pool: true},
 }
 
 // kind returns the kind of a document at the time now, and false if its end is far.
@@ -57,37 +55,34 @@ func (d *DocumentEnd) kind(now time.Time) (kind, bool) {
 	switch {
 	case d.Lifetime > 0:
 		near = min(near, d.Lifetime/4)
-	case d.Token:
+	case d.Pool:
 		near = 0
 	}
 	k := kind{
-		pool: d.Pool && d.Token, token: d.Token, ended: !now.Before(d.Until),
+		pool: d.Pool, ended: !now.Before(d.Until),
 		renewed: d.Renewed, external: d.External && !d.Renewed,
-	}
-	if k.token && !k.pool && k.renewed {
-		return k, false // its newer document has all that a replacement needs
 	}
 	return k, !now.Before(d.Until.Add(-near))
 }
 
 // Ended returns a sentence for each kind of documents that no machine can use any more, and what to
-// do. A machine or pool whose token has ended is not among them: it is meant to end, and machines
-// that have joined go on without it.
+// do. A pool whose token has ended is not among them: it is meant to end, and machines that have
+// joined go on without it.
 func Ended(now time.Time, list []DocumentEnd) []string {
-	return sentences(now, list, func(k kind) bool { return k.ended && !k.token })
+	return sentences(now, list, func(k kind) bool { return k.ended && !k.pool })
 }
 
 // Near returns a sentence for each kind of documents that end soon, or whose token has ended.
 func Near(now time.Time, list []DocumentEnd) []string {
-	return sentences(now, list, func(k kind) bool { return !k.ended || k.token })
+	return sentences(now, list, func(k kind) bool { return !k.ended || k.pool })
 }
 
 // Tokens returns a sentence about each pool whose token ends within a month, for the first render:
 // nothing can be done later for machines that join after the end, without the API server.
 func Tokens(now time.Time, list []DocumentEnd) (out []string) {
 	for i := range list {
-		if d := &list[i]; d.Pool && d.Token && d.Until.Before(now.Add(month)) {
-			k := kind{pool: true, token: true, first: true}
+		if d := &list[i]; d.Pool && d.Until.Before(now.Add(month)) {
+			k := kind{pool: true, first: true}
 			out = append(out, sentence(now, k, list[i:i+1]))
 		}
 	}
@@ -103,7 +98,7 @@ func Early(now time.Time, list []DocumentEnd) []string {
 	var machines []string
 	var first time.Time
 	for i := range list {
-		if d := &list[i]; d.Start.After(now.Add(skew)) && !d.Token {
+		if d := &list[i]; d.Start.After(now.Add(skew)) && !d.Pool {
 			if machines = append(machines, d.Machine); first.IsZero() || d.Start.Before(first) {
 				first = d.Start
 			}
@@ -158,7 +153,7 @@ func sentence(now time.Time, k kind, list []DocumentEnd) string {
 		verb = "ended"
 	}
 	thing := "certificates "
-	if k.token {
+	if k.pool {
 		thing = "the bootstrap token "
 		if !k.ended {
 			verb = "ends"
@@ -188,19 +183,16 @@ func remedy(now time.Time, k kind, d *DocumentEnd, pools []string) string {
 		return "machines join the pool until then; for machines that join later: " +
 			"kiln token renew " + d.Machine + d.Config + ", or, before the first boot, raise " +
 			"tokenLifetime of the pool" + longer(now, d) + ", and render again (docs/pools.md)"
-	case k.token && k.pool && k.renewed:
+	case k.pool && k.renewed:
 		return "give new machines the pool's new document, and apply the Secret of its token: " +
 			"kiln token manifest POOL" + d.Config + " (docs/pools.md)"
-	case k.token && k.pool && k.ended:
+	case k.pool && k.ended:
 		return "its machines go on without it; before another one joins: kiln token renew " +
 			strings.Join(pools, " ") + d.Config + ", do what it says, and render again " +
 			"(docs/pools.md)"
-	case k.token && k.pool:
+	case k.pool:
 		return "no machine can join after that; run kiln token renew " + strings.Join(pools, " ") +
 			d.Config + ", do what it says, and render again (docs/pools.md)"
-	case k.token:
-		return "the machine goes on without it; only before you replace it: " +
-			"kiln secrets extend --install-only --secrets FILE, and render again"
 	case k.renewed && k.ended:
 		return "replace each machine now, with its new document"
 	case k.renewed:
@@ -269,5 +261,5 @@ func key(m *Machine) string { return fmt.Sprint(m.Pool, m.Name) }
 func document(m *Machine) DocumentEnd {
 	// A twin of another program may lack the date; it then counts as unknown.
 	until, _ := time.Parse(time.RFC3339, m.Properties.Value("until"))
-	return DocumentEnd{Machine: m.Name, Pool: m.Pool, Token: m.Token(), Until: until}
+	return DocumentEnd{Machine: m.Name, Pool: m.Pool, Until: until}
 }

@@ -24,17 +24,11 @@ func TestSentences(t *testing.T) {
 	}
 	list := []DocumentEnd{
 		certificates("cp-1", 0), certificates("cp-2", 0), certificates("cp-3", 2*day),
-		{Machine: "blue", Pool: true, Token: true, Start: issued, Lifetime: 7 * day,
+		{Machine: "blue", Pool: true, Start: issued, Lifetime: 7 * day,
 			Until: issued.Add(7 * day)},
-		{Machine: "joined", Token: true, Start: issued, Until: issued.Add(7 * day)},
 	}
-	const (
-		pool = "no machine can join after that; run kiln token renew blue, do what it says, " +
-			"and render again (docs/pools.md)"
-		node = "joined: the bootstrap token ended on 2026-01-08: the machine goes on without it; " +
-			"only before you replace it: kiln secrets extend --install-only --secrets FILE, " +
-			"and render again"
-	)
+	const pool = "no machine can join after that; run kiln token renew blue, do what it says, " +
+		"and render again (docs/pools.md)"
 	for name, row := range map[string]struct {
 		after       time.Duration
 		ended, near []string
@@ -46,7 +40,7 @@ func TestSentences(t *testing.T) {
 		"the second its token ends": {after: 7 * day, near: []string{
 			"pool blue: the bootstrap token ended on 2026-01-08: its machines go on without it; " +
 				"before another one joins: kiln token renew blue, do what it says, and render " +
-				"again (docs/pools.md)", node,
+				"again (docs/pools.md)",
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -110,8 +104,7 @@ func TestSentences(t *testing.T) {
 func TestRenewedTokens(t *testing.T) {
 	t.Parallel()
 	list := []DocumentEnd{
-		{Machine: "blue", Pool: true, Token: true, Until: issued, Renewed: true},
-		{Machine: "joined", Token: true, Until: issued, Renewed: true},
+		{Machine: "blue", Pool: true, Until: issued, Renewed: true},
 	}
 	now := issued.Add(time.Hour)
 	require.Equal(t, []string{"pool blue: the bootstrap token ended on 2026-01-01: give new " +
@@ -148,7 +141,7 @@ func TestEarly(t *testing.T) {
 	list := []DocumentEnd{
 		{Machine: "a", Start: issued.Add(2 * day)}, {Machine: "b", Start: issued.Add(day)},
 		{Machine: "c", Start: issued}, {Machine: "d"},
-		{Machine: "blue", Token: true, Start: issued},
+		{Machine: "blue", Pool: true, Start: issued},
 	}
 	require.Empty(t, Early(issued.Add(2*day), list))
 	require.Equal(t, []string{"a, b: certificates date from 2026-01-02T00:00:00Z, and it is " +

@@ -211,25 +211,16 @@ func (m *marker) tokenMark(name string) string {
 	if !ok || !strings.Contains(m.objects[name], inAPI) {
 		return ""
 	}
-	of := func(machine string, pool bool) []string {
-		return findMarks(m.marks, pki.TokenName(&plan.Machine{Name: machine, Pool: pool}))
+	if pool, ok := strings.CutPrefix(owner, plan.TokenFile); ok {
+		return findMark(m.marks, pki.TokenName(pool))
 	}
-	var all []string
-	if machine, ok := strings.CutPrefix(owner, plan.NodeTokenFile); ok {
-		all = of(machine, false)
-	} else if pool, ok := strings.CutPrefix(owner, plan.PoolTokenFile); ok {
-		all = of(pool, true)
-	} else if pool, ok := strings.CutPrefix(owner, plan.PreviousTokenFile); ok {
+	if pool, ok := strings.CutPrefix(owner, plan.PreviousTokenFile); ok {
 		// The previous token is that of the lower generation.
-		if all = of(pool, true); len(all) > 1 {
+		if all := findMarks(m.marks, pki.TokenName(pool)); len(all) > 1 {
 			return all[1]
 		}
-		return ""
 	}
-	if len(all) == 0 {
-		return ""
-	}
-	return all[0]
+	return ""
 }
 
 // publicPath returns the path of an object in the API. The path of a bootstrap token's Secret ends
