@@ -56,8 +56,9 @@ MODULES := boot certificates judges etcd ignition gitleaks page
 # What make ci runs as its test; .ci/run gives it the README's command.
 TEST ?= $(MAKE) test
 
-.PHONY: all build example man test ci ci-work test-all golden judges gitleaks page etcd ignition containerd
-.PHONY: pictures bench fuzz lint vuln stale roots boot-fast boot-test proof conformance clean
+.PHONY: all build example man test ci ci-work test-all golden judges gitleaks page etcd ignition
+.PHONY: containerd pictures bench fuzz lint vuln stale roots boot-fast boot-test proof conformance
+.PHONY: clean
 
 all: build
 

@@ -15,7 +15,7 @@ import (
 	"kiln/render/text/yamltext"
 )
 
-// Authorities are the keys of a stored bundle for CAs, with certificate and key.
+// Authorities are the names in a stored bundle of the CAs, in the order of the constants of Signer.
 var Authorities = []string{"ca", "etcdCA", "frontProxyCA"}
 
 // scalars are the keys for plain values.

@@ -22,8 +22,8 @@ import (
 const kindPublic = "SecretsPublic"
 
 // Public is the half of a bundle that everybody may read: it holds no secret, and nothing that is
-// computed from one. It decides from when until when everything is valid, and so all that a
-// reviewer sees of a cluster.
+// computed from one. It has all dates and generations, so a review twin needs nothing else of a
+// bundle.
 type Public struct {
 	// Cluster is the cluster's UUID: it names the etcd cluster and salts every derivation.
 	Cluster string
@@ -43,7 +43,7 @@ type Public struct {
 	InstallDeadline time.Time
 	// Tokens holds when the bootstrap tokens of pools were renewed, by the pool's name.
 	Tokens map[string]TokenRenewal
-	// Generations counts the rotations of a derived secret, by its name; absent means 1.
+	// Generations holds the generation of each derived secret, by its name; absent means 1.
 	Generations map[string]int
 	// Rotations are the states of the roots that were rotated, or are being rotated.
 	Rotations map[Root]*Rotation
@@ -68,7 +68,7 @@ func Fingerprint(c *x509.Certificate) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// Generation returns the rotation of the named secret that is in force, counted from 1. A new leaf
+// Generation returns the generation of the named secret, counted from 1. A new leaf
 // seed counts up the generations of all secrets that are derived from it. The identity of etcd's
 // cluster is no secret, and does not change with the seed.
 func (p *Public) Generation(name string) int {
@@ -82,8 +82,8 @@ func (p *Public) Generation(name string) int {
 	return generation
 }
 
-// Mark is how a reviewer knows a secret: by its name, and by which rotation of it is in force. The
-// API servers have both keys of Secrets while one replaces the other, the one that writes first.
+// Mark is how a reviewer knows a secret: by its name and its generation. The API servers have
+// both keys that encrypt Secrets in etcd while one replaces the other, the one that writes first.
 func (p *Public) Mark(name string) string {
 	if g := p.Rotation(RootEncryption).Generations(); name == string(RootEncryption) && len(g) > 1 {
 		return fmt.Sprintf("%s g%d+g%d", name, g[0], g[1])
@@ -111,10 +111,10 @@ func (p *Public) Extend(deadline time.Time) {
 // ExtendInstall moves the end of the install credential alone.
 func (p *Public) ExtendInstall(deadline time.Time) { p.InstallDeadline = deadline }
 
-// Authority returns the CA that signs in the place of s.
+// Authority returns the CA that signs for s now: the new one from the stage issue of a rotation on.
 func (p *Public) Authority(s Signer) *Authority { return p.Trusted(s)[0].Authority }
 
-// stored returns the place of a CA in the bundle.
+// stored returns the field that holds the CA of s; in a rotation the old one.
 func (p *Public) stored(s Signer) *Authority {
 	switch s {
 	case EtcdCA:
@@ -301,7 +301,7 @@ func LoadPublic(data []byte) (*Public, error) {
 }
 
 // dateErrors returns an error for each date that contradicts the CAs or another date: no
-// certificate could be made with it. It returns one for a date, whatever the number of CAs.
+// certificate could be made with it. A date has one error, for the first CA that it does not fit.
 func (p *Public) dateErrors() (errs []error) {
 	for i, name := range Authorities {
 		for _, ca := range p.Trusted(Signer(i)) {

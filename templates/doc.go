@@ -9,8 +9,8 @@
 // # /etc/kiln/machine
 //
 // Shell assignments, name='value'. A single quote in a value is written with four characters:
-// quote, backslash, quote, quote. The file has all of these names; the value is empty where nothing
-// applies:
+// quote, backslash, quote, quote. A name that does not concern the machine is empty or missing. The
+// hook runs with set -u, so only the steps that need such a name may read it:
 //
 //	node                Node name; empty for machines of a pool, whose step name finds it
 //	role                control-plane, worker or etcd

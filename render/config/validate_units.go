@@ -14,7 +14,8 @@ import (
 // with which Ignition checks units, does not (go-systemd v22.5.0, SYSTEMD_LINE_MAX).
 const maxUnitLine = 2048
 
-// ownUnits are the units that kiln writes.
+// ownUnits are units of kiln's whose names no user may take, on any machine. Package assembly
+// refuses those that kiln writes on this machine alone.
 var ownUnits = []string{
 	"kubelet.service", "kiln.service", "kiln-wall.service", target.SystemUnit,
 }

@@ -3,6 +3,7 @@ package architecture
 import (
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -16,6 +17,10 @@ var impure = []string{
 	"net/http", "os", "os/exec", "os/user", "syscall", "crypto/rand", "math/rand", "math/rand/v2",
 	"log", "log/slog", "io/ioutil",
 }
+
+// outside matches what asks for the time, the environment or the network.
+var outside = regexp.MustCompile(`\b(time\.(Now|Since|Until|Local|After|AfterFunc|Tick|NewTimer|` +
+	`NewTicker|Sleep)|os\.(Getenv|LookupEnv|Environ)|net\.(Dial|Listen|Lookup|Resolver)\w*)\b`)
 
 // TestPure: the packages between reading and writing import no way out, and do not ask for the
 // time. They use net for its address types alone, and time for its arithmetic.
@@ -48,12 +53,7 @@ func TestPure(t *testing.T) {
 		for _, file := range r.files {
 			text, err := os.ReadFile(filepath.Join(r.dir, file))
 			require.NoError(t, err)
-			for _, call := range []string{
-				"time.Now", "time.Since", "time.Local", "os.Getenv", "os.Environ", "net.Dial",
-				"net.Lookup",
-			} {
-				require.NotContains(t, string(text), call+"(", "%s/%s", path, file)
-			}
+			require.Empty(t, outside.FindAllString(string(text), -1), "%s/%s", path, file)
 			touchesDisk := []string{
 				"files.go", "output.go", "read.go", "state.go", "twin.go", "unpack.go",
 			}

@@ -1,6 +1,6 @@
 // Package node describes what one machine receives: its files, directories, links, users and units,
-// in no packing format. The packages before it know Kubernetes and nothing of Ignition or
-// cloud-init; the packages after it know these and nothing of Kubernetes.
+// in no packing format. Packages pack/ignition and pack/cloudinit write it in theirs, and know
+// nothing of Kubernetes.
 package node
 
 import (
@@ -17,13 +17,11 @@ const (
 	Etcd         = "etcd" // a member of etcd and nothing else
 )
 
-// Verified is a file that the hook writes once it has found everything in the document on disk as
-// it was rendered. Until then, whatever interrupted the first boot, the document may be written
-// again.
+// Verified is a file that exists once the hook has found the whole document on disk, unchanged.
+// Before that, a document may be written again.
 const Verified = "/var/lib/kiln/state"
 
-// BodyFiles are the files that a machine keeps of the body of its document, which it fetched, until
-// the hook removes them.
+// BodyFiles are the body that a machine fetched and its CA, until the hook removes them.
 var BodyFiles = []string{"/var/lib/kiln/body", "/var/lib/kiln/ca"}
 
 // List is the file that lists all other files of the machine with their hashes.
@@ -199,13 +197,13 @@ func (n *Node) Delivered() Node {
 }
 
 // Split divides n into the document and the rest, which is the body that the machine fetches. The
-// body has the files for which body returns true and, if extra is true, n.Extra. Users and
-// directories stay in the document, so that they are there before the files.
-func (n *Node) Split(body func(f *File) bool, extra bool) (document, rest *Node) {
+// body has the files for which inBody returns true and, if extra is true, n.Extra. All else stays
+// in the document, so that users and directories are there before the files.
+func (n *Node) Split(inBody func(f *File) bool, extra bool) (document, rest *Node) {
 	kept, fetched := *n, Node{Name: n.Name, Role: n.Role}
 	kept.Files = nil
 	for i := range n.Files {
-		if body(&n.Files[i]) {
+		if inBody(&n.Files[i]) {
 			fetched.Files = append(fetched.Files, n.Files[i])
 		} else {
 			kept.Files = append(kept.Files, n.Files[i])
@@ -217,7 +215,8 @@ func (n *Node) Split(body func(f *File) bool, extra bool) (document, rest *Node)
 	return &kept, &fetched
 }
 
-// Join returns the machine whose document is n and whose body is rest. It is the inverse of Split.
+// Join returns the machine whose document is n and whose body is rest. For the halves
+// of Split it returns n.Delivered().
 func (n *Node) Join(rest *Node) Node {
 	all := *n
 	all.Remote = nil

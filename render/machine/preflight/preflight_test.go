@@ -115,8 +115,9 @@ func TestLines(t *testing.T) {
 			f.Machine.MAC = "52:54:00:ab:cd:ef"
 			for _, c := range preflight.Checks(f) {
 				require.Regexp(t, line, c.String())
-				function := "\ncheck_" + strings.ReplaceAll(c.Kind(), "-", "_") + "() {"
-				require.Contains(t, string(script), function)
+				function := "check_" + strings.ReplaceAll(c.Kind(), "-", "_")
+				require.True(t, strings.Contains(string(script), "\n"+function+"() {"),
+					"templates/boot/checks has no function %s", function)
 			}
 		}
 	}

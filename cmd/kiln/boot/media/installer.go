@@ -110,7 +110,7 @@ var script []byte
 var unitText string
 
 // Flatcar returns the configuration of a live system that runs flatcar-install at once and then
-// boots the installed system. Flatcar has no argument of the kernel for that, so a script does it.
+// boots the installed system. Flatcar's live image has no service for that, so a script does it.
 func Flatcar(s *Settings) ([]byte, error) {
 	settings := fmt.Sprintf("disk %s\ndocument %s\nsha256 %s\nimage %s\n",
 		s.Disk, s.Address, s.SHA256, s.Image)
@@ -125,8 +125,9 @@ func Flatcar(s *Settings) ([]byte, error) {
 	return json.Marshal(c)
 }
 
-// Is reports whether data is a configuration of this package without a document in it.
-func Is(data []byte) bool {
+// isPublicInstaller reports whether data is a configuration of this package that fetches its
+// document, and so holds no secret.
+func isPublicInstaller(data []byte) bool {
 	var c config
 	decoder := json.NewDecoder(bytes.NewReader(data))
 	decoder.DisallowUnknownFields()

@@ -36,7 +36,7 @@ func CheckPublic(path string, head []byte) error {
 		}
 		return nil
 	case strings.HasPrefix(path, "installer/"):
-		if !Is(head) {
+		if !isPublicInstaller(head) {
 			return errConfig
 		}
 		return nil
