@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io/fs"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -11,16 +12,19 @@ import (
 	"kiln/cmd/kiln/term"
 	"kiln/render/config"
 	"kiln/render/facts/target"
+	"kiln/render/folder"
 )
 
 func initCommand() *cobra.Command {
 	var o config.InitOptions
+	var out string
 	cmd := &cobra.Command{
-		Use:         "init [--name NAME]",
-		Annotations: term.Reads(),
-		Short:       "Print a first cluster.yaml with comments",
-		Long: `Print a first cluster.yaml with comments. It is valid as it is, and kiln render takes
-it at once. Put in the addresses of your machines before you boot them.
+		Use:         "init [--name NAME] [--out FILE]",
+		Annotations: term.Reads("out"),
+		Short:       "Write a first cluster.yaml with comments",
+		Long: `Write a first cluster.yaml with comments: into a new file, or to standard output. It is
+valid as it is, and kiln render takes it at once. Put in the addresses of your machines
+before you boot them.
 
 One control plane is for trying kiln: it cannot be changed in place, only installed
 anew with a snapshot of etcd. Three survive the loss of one.
@@ -29,21 +33,30 @@ For aws and hetzner, docs/walk-aws.md and docs/walk-hetzner.md lead from this fi
 machines that are Ready, in a network that Terraform makes. For Debian on qemu,
 docs/walk-qemu.md does, on a laptop; for Flatcar on metal, docs/walk-pxe.md, with
 machines that boot from the network.`,
-		Example: `  kiln init --name prod > cluster.yaml
-  kiln init --os flatcar --platform metal --control-planes 3 --workers 5 > cluster.yaml
-  kiln init --os ubuntu --platform aws --control-planes 3 --workers 3 > cluster.yaml`,
+		Example: `  kiln init --name prod --out cluster.yaml
+  kiln init --os flatcar --platform metal --control-planes 3 --workers 5 --out cluster.yaml
+  kiln init --os ubuntu --platform aws --control-planes 3 --workers 3 --out cluster.yaml`,
 		Args: term.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			content, err := firstConfig(o)
 			if err != nil {
 				return term.UsageError{Err: err}
 			}
-			_, err = cmd.OutOrStdout().Write(content)
+			if out == "" {
+				_, err = cmd.OutOrStdout().Write(content)
+				return err
+			}
+			err = folder.Create(out, content, 0o644)
+			if errors.Is(err, fs.ErrExist) {
+				return fmt.Errorf("%s is there already, and stays as it is; name another file", out)
+			}
 			return err
 		},
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&o.Name, "name", "demo", "give the cluster this `NAME`")
+	flags.StringVar(&out, "out", "", "write the new file `FILE`, and never over another one "+
+		"(default: print the configuration)")
 	flags.StringVar(&o.OS, "os", "ubuntu", "install this `SYSTEM` on the machines: "+
 		strings.Join(target.SystemNames(nil), ", "))
 	flags.StringVar(&o.Platform, "platform", "nocloud", "run the machines on this `PLATFORM`; "+

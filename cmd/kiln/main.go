@@ -41,7 +41,10 @@ func run(args []string, in io.Reader, out, messages io.Writer, colour bool) int 
 	cmd.SetIn(in)
 	cmd.SetOut(results)
 	cmd.SetErr(notes)
-	verb, err := cmd.ExecuteC()
+	verb, err := term.CheckVerb(cmd, args)
+	if err == nil {
+		verb, err = cmd.ExecuteC()
+	}
 	err = term.ExplainFiles(err, term.NamedPaths(verb))
 	asJSON := reportsFailure(verb, args, err) && results.Failure() == nil
 	if !asJSON {
@@ -70,20 +73,14 @@ func root() *cobra.Command {
 			"one file in, one finished boot document per machine out",
 		Long: "kiln renders Kubernetes machines offline:\n" +
 			"one file in, one finished boot document per machine out.\n\n" + exitCodes,
-		Example: `  kiln init --name prod > cluster.yaml
+		Example: `  kiln init --name prod --out cluster.yaml
   kiln validate cluster.yaml
   kiln render cluster.yaml --out ./nodes`,
 		Version:       versionName(), // the flags --version and -v
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		// Without a verb the command prints its help. An unknown verb makes the command line wrong.
-		Args: cobra.ArbitraryArgs,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return cmd.Help()
-			}
-			return term.UnknownVerb(cmd, args[0])
-		},
+		Args:          cobra.ArbitraryArgs, // term.CheckVerb has refused them
+		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
 		return cmp.Or(term.CheckEmpty(cmd), term.CheckChoices(cmd))

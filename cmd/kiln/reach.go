@@ -21,7 +21,7 @@ const overSSH = "--ssh runs the program ssh, which logs in to the machine"
 
 // reaches holds the reach of each verb that does something, by its path below kiln.
 var reaches = map[string]reach{
-	"init":     {},
+	"init":     {files: "--out"},
 	"validate": {},
 	"explain":  {},
 	"schema":   {},

@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -84,6 +85,11 @@ func requireAnswer(t *testing.T, dir string, e entry) {
 	s.requireAnswer(t, e)
 }
 
+// ofMake reports whether a variable is what make tells its commands: a make below it says more then.
+func ofMake(variable string) bool {
+	return strings.HasPrefix(variable, "MAKE") || strings.HasPrefix(variable, "MFLAGS")
+}
+
 // requireAnswer types a command, and holds the answer to the one that is shown.
 func (s *shell) requireAnswer(t *testing.T, e entry) {
 	t.Helper()
@@ -94,7 +100,7 @@ code=$?
 exit "$code"`
 	cmd := exec.Command("sh", "-c", script, s.state, e.command)
 	cmd.Dir = s.dir
-	cmd.Env = append(os.Environ(), "GOGC=off", "PATH="+s.path)
+	cmd.Env = append(slices.DeleteFunc(os.Environ(), ofMake), "GOGC=400", "PATH="+s.path)
 	out, _ := cmd.CombinedOutput()
 	require.Equal(t, wordsOf(e.answer), wordsOf(string(out)), e.command)
 	requireSizes(t, e.answer, string(out))

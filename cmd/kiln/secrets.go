@@ -19,12 +19,7 @@ func secretsCommand() *cobra.Command {
   kiln secrets extend --secrets prod.secrets.yaml
   kiln secrets encrypt prod.yaml
   kiln secrets import prod.yaml --pki /etc/kubernetes/pki`,
-		Args: cobra.ArbitraryArgs,
-		RunE: func(cmd *cobra.Command, list []string) error {
-			if len(list) > 0 {
-				return term.UsageErrorf("unknown verb %q of secrets%s",
-					list[0], term.SuggestVerb(cmd, list[0]))
-			}
+		RunE: func(*cobra.Command, []string) error {
 			return term.UsageErrorf("kiln secrets needs a verb; " +
 				"for example: kiln secrets public --secrets prod.secrets.yaml")
 		},

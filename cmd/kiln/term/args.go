@@ -38,12 +38,8 @@ func NoArgs(cmd *cobra.Command, list []string) error {
 	return UsageErrorf("%s takes no arguments, and %q is one", cmd.CommandPath(), list[0])
 }
 
-// SuggestFlag adds to the error about an unknown flag the known flag that was probably meant. It
-// returns another error if the verb before the flag is unknown.
+// SuggestFlag adds to the error about an unknown flag the known flag that was probably meant.
 func SuggestFlag(cmd *cobra.Command, err error) error {
-	if list := cmd.Flags().Args(); !cmd.HasParent() && len(list) > 0 {
-		return UnknownVerb(cmd, list[0]) // which hides that the flag may be one of the verb's
-	}
 	var unknown *pflag.NotExistError
 	if !errors.As(err, &unknown) {
 		return err
@@ -60,13 +56,35 @@ func SuggestFlag(cmd *cobra.Command, err error) error {
 	return err
 }
 
-// UnknownVerb returns the error about a verb of kiln that does not exist.
-func UnknownVerb(root *cobra.Command, verb string) error {
-	hint := SuggestVerb(root, verb)
-	if slices.Contains(Changers, verb) {
+// CheckVerb returns the verb that a command line names. It fails if the verb does not exist, also if
+// its help is asked for, and returns the verb above it.
+func CheckVerb(root *cobra.Command, args []string) (*cobra.Command, error) {
+	if len(args) > 0 && strings.HasPrefix(args[0], "__") {
+		return root, nil // a shell completes a command line
+	}
+	root.InitDefaultHelpCmd()
+	root.InitDefaultCompletionCmd(args...)
+	verb, rest, err := root.Find(args)
+	if err != nil || !verb.HasSubCommands() || verb.Use != verb.Name() {
+		return verb, err // or it has arguments of its own
+	}
+	for _, arg := range rest {
+		if !strings.HasPrefix(arg, "-") {
+			return verb, unknownVerb(verb, arg)
+		}
+	}
+	return verb, nil
+}
+
+// unknownVerb returns the error about a verb that does not exist below another one.
+func unknownVerb(parent *cobra.Command, verb string) error {
+	of, hint := "", SuggestVerb(parent, verb)
+	if parent.HasParent() {
+		of = " of " + parent.Name()
+	} else if slices.Contains(Changers, verb) {
 		hint += " kiln renders documents, and machines boot from them"
 	}
-	return UsageErrorf("unknown verb %q%s", verb, hint)
+	return UsageErrorf("unknown verb %q%s%s", verb, of, hint)
 }
 
 // Changers are verbs with which other programs change machines; kiln render comes nearest to them.

@@ -29,12 +29,7 @@ func TokenCommand() *cobra.Command {
 		Example: `  kiln token list prod.yaml
   kiln token renew blue --config prod.yaml
   kiln token manifest blue --config prod.yaml --out blue-token.yaml`,
-		Args: cobra.ArbitraryArgs,
-		RunE: func(cmd *cobra.Command, list []string) error {
-			if len(list) > 0 {
-				return term.UsageErrorf("unknown verb %q of token%s",
-					list[0], term.SuggestVerb(cmd, list[0]))
-			}
+		RunE: func(*cobra.Command, []string) error {
 			return term.UsageErrorf("kiln token needs a verb; for example: " +
 				"kiln token list prod.yaml")
 		},
