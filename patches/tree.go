@@ -38,7 +38,7 @@ func (t *tree) apply(op operation) (why string) {
 		if op.From == "" {
 			return "from is empty; name a field"
 		}
-		if why := missing(t.root, op.From, false); why != "" {
+		if why := missingPart(t.root, op.From, false); why != "" {
 			return why
 		}
 		if value = t.value(op.From); op.Op == "copy" {
@@ -57,7 +57,7 @@ func (t *tree) apply(op operation) (why string) {
 	}
 	// The library replaces a key that is not there, which RFC 6902 forbids (4.3).
 	exists := op.Op == "replace" || op.Op == "remove"
-	if why := missing(t.root, op.Path, !exists); why != "" {
+	if why := missingPart(t.root, op.Path, !exists); why != "" {
 		return why
 	}
 	switch op.Op {
@@ -127,16 +127,16 @@ func (t *tree) set(pointer string, value any, what edit) (why string) {
 		}
 		return "the path is empty; name a field"
 	}
-	t.root, why = changed(t.root, steps(pointer), value, what)
+	t.root, why = changeAt(t.root, steps(pointer), value, what)
 	return why
 }
 
-// changed returns a map or list with another value at the end of a path. A list may move.
-func changed(in any, path []string, value any, what edit) (out any, why string) {
+// changeAt returns a map or list with another value at the end of a path. A list may move.
+func changeAt(in any, path []string, value any, what edit) (out any, why string) {
 	key := path[0]
 	if len(path) > 1 {
 		next, _ := child(in, key)
-		value, why = changed(next, path[1:], value, what)
+		value, why = changeAt(next, path[1:], value, what)
 		what = replaced
 	}
 	switch in := in.(type) {
@@ -203,9 +203,9 @@ func clone(value any) any {
 	return value
 }
 
-// missing returns which part of a pointer an object does not have, and what it has there; "" if it
-// has all. The last step may be new if the caller says so.
-func missing(value any, pointer string, mayEnd bool) string {
+// missingPart returns which part of a pointer an object does not have, and what it has there; "" if
+// it has all. The last step may be new if the caller says so.
+func missingPart(value any, pointer string, mayEnd bool) string {
 	if !strings.HasPrefix(pointer, "/") {
 		return ""
 	}

@@ -21,8 +21,8 @@ type Diff struct {
 	Lines []string `json:"lines"`
 }
 
-// unified returns the difference between two versions of a file, cut off after maxDiffLines.
-func unified(old, new []byte) []string {
+// unifiedDiff returns the difference between two versions of a file, cut off after maxDiffLines.
+func unifiedDiff(old, new []byte) []string {
 	if !utf8.Valid(old) || !utf8.Valid(new) {
 		return []string{"not text"}
 	}

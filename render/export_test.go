@@ -54,4 +54,4 @@ func (r *Cluster) CompareMarks(kinds []secret.Kind, m *plan.Machine, n *node.Nod
 }
 
 // Unified compares two texts.
-var Unified = unified
+var Unified = unifiedDiff

@@ -20,7 +20,7 @@ func TestLayout(t *testing.T) {
 			n, err := r.Node(i)
 			require.NoError(t, err)
 			for _, f := range n.Files {
-				row := layout.Of(f.Path)
+				row := layout.FileAt(f.Path)
 				if row != nil {
 					used[row.Path] = true
 				}

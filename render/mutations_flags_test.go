@@ -61,9 +61,9 @@ func (f safeFlag) set(name, value string) variation {
 // foreignFlags returns the flags that a program has in another minor, but not in this one.
 func foreignFlags() (out []variation) {
 	for program := range flagsAt {
-		here, _ := flags.Of(program, mutated)
+		here, _ := flags.FindProgram(program, mutated)
 		for minor := range 100 {
-			there, ok := flags.Of(program, minor)
+			there, ok := flags.FindProgram(program, minor)
 			if !ok {
 				continue
 			}
@@ -87,7 +87,7 @@ func foreignFlags() (out []variation) {
 
 // gates returns the feature gates of Kubernetes that hold.
 func gates(holds func(flags.Gate) bool) (out []flags.Gate) {
-	p, _ := flags.Of(flags.APIServer, mutated)
+	p, _ := flags.FindProgram(flags.APIServer, mutated)
 	for _, g := range p.Gates() {
 		if holds(g) {
 			out = append(out, g)

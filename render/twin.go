@@ -44,7 +44,7 @@ func (w *writer) openTwin() (err error) {
 	if o.Check {
 		o.Differs = func(name string, old, now []byte) {
 			if len(w.diffs) < maxDiffs {
-				w.diffs = append(w.diffs, Diff{Name: name, Lines: unified(old, now)})
+				w.diffs = append(w.diffs, Diff{Name: name, Lines: unifiedDiff(old, now)})
 			}
 		}
 	}

@@ -168,7 +168,7 @@ const (
 // change returns the change of the machine whose documents lie in that folder. It fails if no state
 // of --since has the machine, or if each needs a replacement.
 func (f *applyFlags) change(cmd *cobra.Command, machine string) (*verify.Change, error) {
-	dir, name, pool := place(machine)
+	dir, name, pool := splitMachineFolder(machine)
 	if term.AbsentPath(filepath.Join(dir, render.InventoryFile)) {
 		return nil, fmt.Errorf("%s: name the folder of a machine, such as nodes/worker-1, "+
 			"beside which is %s", machine, render.InventoryFile)
@@ -213,9 +213,9 @@ func (f *applyFlags) change(cmd *cobra.Command, machine string) (*verify.Change,
 	return c, nil
 }
 
-// place returns the folder of documents that a machine's folder lies in, the machine's name, and
-// whether it is a pool.
-func place(machine string) (dir, name string, pool bool) {
+// splitMachineFolder returns the folder of documents that a machine's folder lies in, the machine's
+// name, and whether it is a pool.
+func splitMachineFolder(machine string) (dir, name string, pool bool) {
 	dir, name = filepath.Split(filepath.Clean(machine))
 	dir = filepath.Clean(dir)
 	if filepath.Base(dir) != "pools" || !term.AbsentPath(filepath.Join(dir, render.InventoryFile)) {

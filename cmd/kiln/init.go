@@ -22,9 +22,9 @@ func initCommand() *cobra.Command {
 		Use:         "init [--name NAME] [--out FILE]",
 		Annotations: term.Reads("out"),
 		Short:       "Write a first cluster.yaml with comments",
-		Long: `Write a first cluster.yaml with comments: into a new file, or to standard output. It is
-valid as it is, and kiln render takes it at once. Put in the addresses of your machines
-before you boot them.
+		Long: `Write a first cluster.yaml with comments: into a new file, or to standard output.
+It is valid as it is, and kiln render takes it at once. Put in the addresses of your
+machines before you boot them.
 
 One control plane is for trying kiln: it cannot be changed in place, only installed
 anew with a snapshot of etcd. Three survive the loss of one.

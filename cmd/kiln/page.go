@@ -33,7 +33,7 @@ func (i *pageInput) Make() ([]byte, error) {
 	}
 	now := time.Now()
 	term.Notes(i.States.Messages, summary.Ends(now, r.Ends()))
-	in := report.Input{Exposed: exposed(r), Now: now}
+	in := report.Input{Exposed: listExposures(r), Now: now}
 	if in.Cluster, err = i.States.Render(r); err != nil {
 		return nil, err
 	}
@@ -78,8 +78,8 @@ func (i *pageInput) sizes(r *render.Cluster) (list []report.Size, err error) {
 	return list, nil
 }
 
-// exposed returns what documents and bodies are worth, and who can read them.
-func exposed(r *render.Cluster) (list []report.Exposed) {
+// listExposures returns what documents and bodies are worth, and who can read them.
+func listExposures(r *render.Cluster) (list []report.Exposed) {
 	for _, g := range r.Exposures() {
 		e := report.Exposed{
 			Machines: g.Machines, Pools: g.Pools, Platform: g.Platform,

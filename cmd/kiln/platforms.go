@@ -22,7 +22,7 @@ func platformsCommand() *cobra.Command {
 		Example:     "  kiln platforms\n  kiln platforms aws",
 		Args:        term.TakeArgs(0, 1, "one platform", "kiln platforms aws"),
 		RunE: func(cmd *cobra.Command, list []string) error {
-			platforms, err := named(list)
+			platforms, err := findPlatforms(list)
 			if err != nil {
 				return err
 			}
@@ -37,8 +37,8 @@ func platformsCommand() *cobra.Command {
 	return cmd
 }
 
-// named returns the platforms with these names, or all if there are none.
-func named(names []string) ([]target.Platform, error) {
+// findPlatforms returns the platforms with these names, or all if there are none.
+func findPlatforms(names []string) ([]target.Platform, error) {
 	if len(names) == 0 {
 		return target.Platforms, nil
 	}

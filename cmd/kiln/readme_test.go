@@ -85,7 +85,8 @@ func requireAnswer(t *testing.T, dir string, e entry) {
 	s.requireAnswer(t, e)
 }
 
-// ofMake reports whether a variable is what make tells its commands: a make below it says more then.
+// ofMake reports whether a variable is what make tells its commands: a make below it says more
+// then.
 func ofMake(variable string) bool {
 	return strings.HasPrefix(variable, "MAKE") || strings.HasPrefix(variable, "MFLAGS")
 }

@@ -33,7 +33,7 @@ func (w Wanted) Differs(c *x509.Certificate) (faults []string) {
 		faults = append(faults, fmt.Sprintf(format, args...))
 	}
 	if got, want := c.Subject.CommonName, w.Leaf.Subject.CommonName; got != want {
-		fail("its common name is %s, want %q", quoted(got), want)
+		fail("its common name is %s, want %q", quote(got), want)
 	}
 	if slices.ContainsFunc(c.Subject.Names,
 		func(a pkix.AttributeTypeAndValue) bool { return a.Type.Equal(userID) }) {
@@ -110,7 +110,7 @@ func (w Wanted) Faults(c *x509.Certificate, now time.Time) []string {
 		fail("it is signed with %s, which no client accepts; want SHA-256 or better",
 			c.SignatureAlgorithm)
 	case !root.Signed(w.CA, c):
-		fail("the CA %s did not sign it, but %s", quoted(w.CA.Subject.CommonName), issuer(c))
+		fail("the CA %s did not sign it, but %s", quote(w.CA.Subject.CommonName), issuer(c))
 	}
 	if len(faults) > 0 {
 		return faults
@@ -199,7 +199,7 @@ func apart(want, got []string) (missing, more []string) {
 // issuer says who signed c, as it says itself.
 func issuer(c *x509.Certificate) string {
 	if name := c.Issuer.CommonName; name != "" {
-		return quoted(name) + ", or a CA of that name with another key"
+		return quote(name) + ", or a CA of that name with another key"
 	}
 	return "another one"
 }
@@ -211,7 +211,7 @@ func list(values []string) string {
 	return wording.Visible(strings.Join(values, ", "), "")
 }
 
-func quoted(text string) string { return `"` + wording.Visible(text, "") + `"` }
+func quote(text string) string { return `"` + wording.Visible(text, "") + `"` }
 
 func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 

@@ -16,7 +16,7 @@ const maxPlaces = 3
 // probably meant: one with nearly that name, or one of that name in another place.
 func NoField(path string) *wording.Unknown {
 	u := &wording.Unknown{Message: fmt.Sprintf("%q is no field of cluster.yaml", path)}
-	parent, key, keys := missing(strings.TrimPrefix(withoutIndices(path), "spec."))
+	parent, key, keys := firstMissing(strings.TrimPrefix(withoutIndices(path), "spec."))
 	if near := wording.Nearest(key, keys); near != "" {
 		u.Nearest = parent + near
 		u.Message += fmt.Sprintf("; did you mean %q?", u.Nearest)
@@ -43,9 +43,9 @@ func NoField(path string) *wording.Unknown {
 
 func isOfMachines(path string) bool { return strings.HasPrefix(path, "machines.") }
 
-// missing returns the first key of a path that is no field, the path in front of it with a dot at
-// its end, and the keys that there are in its place.
-func missing(path string) (parent, key string, keys []string) {
+// firstMissing returns the first key of a path that is no field, the path in front of it with a dot
+// at its end, and the keys that there are in its place.
+func firstMissing(path string) (parent, key string, keys []string) {
 	keys = append(keysOf(reflect.TypeFor[Cluster]()), keysOf(reflect.TypeFor[Spec]())...)
 	for key := range strings.SplitSeq(path, ".") {
 		doc, ok := Field(parent + key)

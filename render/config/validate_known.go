@@ -25,7 +25,7 @@ func (v *checker) controlPlaneFlags() {
 		{flags.Scheduler, cp.Scheduler.ExtraArgs, ownSchedulerFlags, "scheduler"},
 		{flags.Etcd, cp.Etcd.ExtraArgs, ownEtcdFlags, "etcd"},
 	} {
-		if p, ok := flags.Of(program.name, v.version.minor); ok {
+		if p, ok := flags.FindProgram(program.name, v.version.minor); ok {
 			here := at.Key(program.key).Key("extraArgs")
 			for _, f := range p.Check(writtenWell(program.args, program.owned), nil) {
 				v.reportFlag(f, here.Index(f.Arg))
@@ -63,7 +63,7 @@ func (v *checker) reportFlag(f flags.Finding, at *yamltext.Location) {
 // nothing is checked. A mistake that many machines share is reported once.
 func (v *checker) kubeletFlags(m settings) {
 	minor := v.c.KubeletMinor(&m.Effective)
-	kubelet, ok := flags.Of(flags.Kubelet, minor)
+	kubelet, ok := flags.FindProgram(flags.Kubelet, minor)
 	if !ok {
 		return
 	}

@@ -53,7 +53,7 @@ func New(c *config.Cluster) *Plan {
 func (p *Plan) addMachines() {
 	c := p.Config
 	for i := range c.Spec.Nodes {
-		p.Machines = append(p.Machines, named(c, i))
+		p.Machines = append(p.Machines, namedMachine(c, i))
 	}
 	for i := range c.Spec.Pools {
 		p.Machines = append(p.Machines, pool(c, i))
@@ -85,8 +85,8 @@ func (p *Plan) addMachines() {
 	}
 }
 
-// named returns the machine of the i-th node.
-func named(c *config.Cluster, i int) Machine {
+// namedMachine returns the machine of the i-th node.
+func namedMachine(c *config.Cluster, i int) Machine {
 	n, values := &c.Spec.Nodes[i], &c.Values().Nodes[i]
 	m := machine(c, n.Name, n.Role, c.EffectiveNode(i))
 	m.Path = fmt.Sprintf("nodes[%d]", i)

@@ -54,7 +54,7 @@ func AssignsSecret(f *node.File) bool { return !isOpen(f.Path) && assigns(f.Cont
 
 // isOpen reports whether kiln makes a file at a path and shows its content to reviewers.
 func isOpen(path string) bool {
-	file := layout.Of(path)
+	file := layout.FileAt(path)
 	return file != nil && file.Open
 }
 

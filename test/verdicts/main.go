@@ -34,7 +34,7 @@ func run(in io.Reader, out io.Writer) error {
 	}
 	answers := make([][]string, len(questions))
 	for i, q := range questions {
-		p, ok := flags.Of(q.Program, q.Minor)
+		p, ok := flags.FindProgram(q.Program, q.Minor)
 		if !ok {
 			return fmt.Errorf("kiln knows no %s of 1.%d", q.Program, q.Minor)
 		}

@@ -174,7 +174,7 @@ func (c *client) try(
 				asked = u
 			}
 		}
-		return stopped(ctx, from, asked)
+		return whyStopped(ctx, from, asked)
 	case err != nil:
 		return passing(err), err
 	}
@@ -195,14 +195,14 @@ func (c *client) try(
 	case errors.As(err, &long):
 		return false, fmt.Errorf("%s: has more than %d bytes, which no release has", from, limit)
 	case ctx.Err() != nil:
-		return stopped(ctx, from, response.Request.URL)
+		return whyStopped(ctx, from, response.Request.URL)
 	}
 	return true, fmt.Errorf("%s: %w", from, err)
 }
 
-// stopped returns why an attempt was stopped while a server was asked. A server that is too slow
+// whyStopped returns why an attempt was stopped while a server was asked. A server that is too slow
 // gets another attempt; there is none after the deadline, or for who interrupts kiln.
-func stopped(ctx context.Context, from string, asked *url.URL) (again bool, err error) {
+func whyStopped(ctx context.Context, from string, asked *url.URL) (again bool, err error) {
 	cause := context.Cause(ctx)
 	var late lateError
 	again = !errors.Is(cause, context.Canceled) && !errors.As(cause, &late)

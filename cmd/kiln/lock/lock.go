@@ -42,7 +42,8 @@ type Options struct {
 func New(options Options) *Locker {
 	c := newClient(slices.AppendSeq([]string{options.Mirror}, maps.Values(options.Registries)))
 	return &Locker{
-		Options: options, client: c, registries: newRegistries(c, options.Registries, stored),
+		Options: options, client: c,
+		registries: newRegistries(c, options.Registries, storedCredential),
 	}
 }
 

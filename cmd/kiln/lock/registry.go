@@ -287,9 +287,9 @@ func parseRegistry(text string) (host, base string, err error) {
 	return host, base, nil
 }
 
-// stored returns the credential for a registry from the files of podman and docker: the first file
-// that has one.
-func stored(_ context.Context, server string) (auth.Credential, error) {
+// storedCredential returns the credential for a registry from the files of podman and docker: the
+// first file that has one.
+func storedCredential(_ context.Context, server string) (auth.Credential, error) {
 	key := credentials.ServerAddressFromHostname(server)
 	for _, file := range credentialFiles() {
 		if _, err := os.Stat(file); err != nil {

@@ -154,15 +154,15 @@ func (l *Workloads) table(b *strings.Builder) {
 		first := fmt.Sprintf("%s %s/%s\t%d of %d\t%s", v.Kind, v.Namespace, v.Name, v.Ready,
 			v.Wanted, v.State)
 		for j := range v.Reasons {
-			_, _ = fmt.Fprintf(w, "%s\t%s\n", first, explained(&v.Reasons[j]))
+			_, _ = fmt.Fprintf(w, "%s\t%s\n", first, explainReason(&v.Reasons[j]))
 			first = "\t\t"
 		}
 	}
 	_ = w.Flush()
 }
 
-// explained returns a reason with the pods that have it.
-func explained(r *running.Reason) string {
+// explainReason returns a reason with the pods that have it.
+func explainReason(r *running.Reason) string {
 	switch {
 	case r.Pods == 0:
 		return r.Text

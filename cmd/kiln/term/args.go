@@ -56,8 +56,8 @@ func SuggestFlag(cmd *cobra.Command, err error) error {
 	return err
 }
 
-// CheckVerb returns the verb that a command line names. It fails if the verb does not exist, also if
-// its help is asked for, and returns the verb above it.
+// CheckVerb returns the verb that a command line names. It fails if the verb does not exist, also
+// if its help is asked for, and returns the verb above it.
 func CheckVerb(root *cobra.Command, args []string) (*cobra.Command, error) {
 	if len(args) > 0 && strings.HasPrefix(args[0], "__") {
 		return root, nil // a shell completes a command line

@@ -76,12 +76,12 @@ func CheckNewestHalf(stored, path string, half *pki.Public) error {
 // publicCommand returns the command that writes the public half of the bundle in the file path into
 // the file stored.
 func publicCommand(path, stored string) string {
-	return fmt.Sprintf("kiln secrets public --secrets %s --out %s", wording.ShellWord(named(path)),
-		wording.ShellWord(stored))
+	return fmt.Sprintf("kiln secrets public --secrets %s --out %s",
+		wording.ShellWord(bundleName(path)), wording.ShellWord(stored))
 }
 
-// named returns the path of a bundle's file, or BUNDLE if it came from a pipe.
-func named(path string) string {
+// bundleName returns the path of a bundle's file, or BUNDLE if it came from a pipe.
+func bundleName(path string) string {
 	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
 		return "BUNDLE"
 	}
@@ -193,6 +193,6 @@ func StaleHalf(stored, path string, half *pki.Public) (note string, err error) {
 	if err != nil || bytes.Equal(old, now) {
 		return "", err
 	}
-	return fmt.Sprintf("%s is no longer the public half of %s; run: %s", stored, named(path),
+	return fmt.Sprintf("%s is no longer the public half of %s; run: %s", stored, bundleName(path),
 		publicCommand(path, stored)), nil
 }

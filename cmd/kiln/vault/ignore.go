@@ -123,9 +123,9 @@ func mayMatch(rule, place string) bool {
 		matches(strings.ToLower(rule), strings.ToLower(place))
 }
 
-// missing returns the lines that are not in a .gitignore already, after the last rule that makes
-// git track something.
-func missing(name string, lines []string) (out []string) {
+// missingLines returns the lines that are not in a .gitignore already, after the last rule that
+// makes git track something.
+func missingLines(name string, lines []string) (out []string) {
 	rules, _ := readIgnore(name) // addLines says what is wrong with it
 	there := strings.Split(string(rules), "\n")
 	for i := range slices.Backward(there) {

@@ -90,7 +90,7 @@ type rules struct {
 
 // ignore adds lines to a .gitignore and returns the note about it.
 func ignore(name string, lines []string) string {
-	left := missing(name, lines)
+	left := missingLines(name, lines)
 	if len(left) == 0 {
 		return fmt.Sprintf("%s has %s, and a %[3]s below it may make git track the secrets; look "+
 			"with git check-ignore -v, and add the lines there", name, enumerate(lines), ignoreFile)

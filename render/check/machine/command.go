@@ -50,7 +50,7 @@ type Machine struct {
 func (k *Checker) Check(m *Machine) (problems config.Problems, errs []error) {
 	c := &inspection{Checker: k, machine: m}
 	for _, p := range m.Programs {
-		known, ok := flags.Of(p.Name, k.plan.Release.Minor)
+		known, ok := flags.FindProgram(p.Name, k.plan.Release.Minor)
 		if !p.IsComponent() || !ok {
 			continue
 		}

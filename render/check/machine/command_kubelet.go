@@ -12,7 +12,7 @@ import (
 // an old one; then nothing is checked.
 func (c *inspection) kubelet() {
 	settings, gates := &c.machine.Settings, c.machine.Kubelet.FeatureGates
-	known, ok := flags.Of(flags.Kubelet, c.plan.Config.KubeletMinor(settings))
+	known, ok := flags.FindProgram(flags.Kubelet, c.plan.Config.KubeletMinor(settings))
 	if !ok || len(gates) == 0 && len(settings.KubeletExtraArgs) == 0 {
 		return
 	}

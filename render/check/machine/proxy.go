@@ -16,7 +16,7 @@ import (
 // proxy checks the flags and feature gates of kube-proxy, which runs on every machine as the same
 // object. An object that cannot be read is the finding of another check.
 func (c *inspection) proxy() {
-	known, ok := flags.Of(flags.Proxy, c.plan.Release.Minor)
+	known, ok := flags.FindProgram(flags.Proxy, c.plan.Release.Minor)
 	for i := range c.machine.Node.Files {
 		f := &c.machine.Node.Files[i]
 		switch {

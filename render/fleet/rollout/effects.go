@@ -90,7 +90,7 @@ func effectOf(
 		}
 	}
 	if c.Kind == "file" {
-		file := layout.Of(c.Name)
+		file := layout.FileAt(c.Name)
 		if file != nil && file.Then != "" && c.What != change.Changed {
 			return layout.Replace, "the system may have a file of its own there"
 		}
@@ -146,7 +146,7 @@ func sharesServer(p *change.Pair, c *change.Change, list *regexp.Regexp) bool {
 func writable(p *change.Pair, c *change.Change) bool {
 	switch c.Kind {
 	case "file":
-		if row := layout.Of(c.Name); row == nil || row.Change == layout.Replace {
+		if row := layout.FileAt(c.Name); row == nil || row.Change == layout.Replace {
 			return c.What == change.Changed && isNode(p, c)
 		}
 		return true

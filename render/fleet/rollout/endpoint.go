@@ -49,7 +49,7 @@ func hostOf(endpoint string) string {
 
 // lostVIP: no new control plane carries an address at which the older API servers are found.
 func lostVIP(d *transition, _ []*decision) string {
-	old, now := carried(d.old), carried(d.new)
+	old, now := carriedAddresses(d.old), carriedAddresses(d.new)
 	for _, address := range old {
 		if !slices.Contains(now, address) {
 			return fmt.Sprintf("controlPlane.vip %s → %s: no new control plane carries %s, so "+
@@ -61,8 +61,8 @@ func lostVIP(d *transition, _ []*decision) string {
 	return ""
 }
 
-// carried returns the addresses that kube-vip carries on control planes.
-func carried(c *change.Cluster) (addresses []string) {
+// carriedAddresses returns the addresses that kube-vip carries on control planes.
+func carriedAddresses(c *change.Cluster) (addresses []string) {
 	for _, m := range c.Machines {
 		pod := m.Entries.Find(change.Key{Kind: "file", ID: plan.ManifestsDir + "/kube-vip.yaml"})
 		if pod == nil {

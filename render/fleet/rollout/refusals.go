@@ -135,7 +135,7 @@ func property(name, why string) func(*transition, []*decision) string {
 func otherAuthority(d *transition, decisions []*decision) string {
 	for _, f := range decisions {
 		for _, c := range f.Changes {
-			if file := layout.Of(c.Name); file != nil && d.rotates(pki.Root(file.Authority)) {
+			if file := layout.FileAt(c.Name); file != nil && d.rotates(pki.Root(file.Authority)) {
 				continue
 			}
 			for _, field := range c.Fields {

@@ -111,7 +111,8 @@ func leap(d *transition, root pki.Root, from *change.Cluster) string {
 	switch steps := new.Position() - old.Position(); {
 	case !root.Staged():
 	case steps < -1 || steps > 1:
-		return fmt.Sprintf("goes from %s to %s in one step", place(&old), place(&new))
+		return fmt.Sprintf("goes from %s to %s in one step",
+			describeStage(&old), describeStage(&new))
 	case old.Rivals(&new) && (old.Stage != pki.Trust || new.Stage != pki.Trust):
 		return fmt.Sprintf("g%d of %s takes the place of another g%d, of %s", new.Newest(),
 			new.Begun.Format(time.RFC3339), old.Newest(), old.Begun.Format(time.RFC3339))
@@ -119,8 +120,8 @@ func leap(d *transition, root pki.Root, from *change.Cluster) string {
 	return ""
 }
 
-// place returns a root's generation and stage in words.
-func place(r *pki.Rotation) string {
+// describeStage returns a root's generation and stage in words.
+func describeStage(r *pki.Rotation) string {
 	if r.Stage == pki.Settled {
 		return fmt.Sprintf("g%d alone", r.Generation)
 	}

@@ -117,7 +117,7 @@ func same(a, b *change.Entry) bool {
 // file adds a file that differs, or may differ because its content is hidden. One that needs a
 // replacement is added only if it has changed: it holds labels or taints of the Node.
 func (b *builder) file(path string, changed bool) {
-	row := layout.Of(path)
+	row := layout.FileAt(path)
 	if (row == nil || row.Change == layout.Replace) && !changed {
 		return
 	}

@@ -50,8 +50,8 @@ type Program struct {
 	knownWords history[Words]
 }
 
-// Of returns the program of a minor such as 36, and whether the tables have it.
-func Of(name string, minor int) (p Program, ok bool) {
+// FindProgram returns the program of a minor such as 36, and whether the tables have it.
+func FindProgram(name string, minor int) (p Program, ok bool) {
 	t := tables()
 	if minor < t.oldest || minor > t.newest || t.flags[name] == nil {
 		return Program{}, false

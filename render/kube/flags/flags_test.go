@@ -14,7 +14,7 @@ import (
 // of returns a program that the tables have.
 func of(t *testing.T, name string, minor int) flags.Program {
 	t.Helper()
-	p, ok := flags.Of(name, minor)
+	p, ok := flags.FindProgram(name, minor)
 	require.True(t, ok, "%s %d", name, minor)
 	return p
 }
@@ -37,11 +37,11 @@ func TestTables(t *testing.T) {
 			}
 		}
 		for _, minor := range []int{target.OldestMinor() - 1, target.NewestMinor() + 1} {
-			_, ok := flags.Of(name, minor)
+			_, ok := flags.FindProgram(name, minor)
 			require.False(t, ok, "%s %d", name, minor)
 		}
 	}
-	_, ok := flags.Of("coredns", target.NewestMinor())
+	_, ok := flags.FindProgram("coredns", target.NewestMinor())
 	require.False(t, ok)
 	for _, table := range []string{"flags.tsv", "gates.tsv", "words.tsv"} {
 		info, err := os.Stat(table)

@@ -21,7 +21,7 @@ func noReferences(f *Fault, data []byte) {
 	if len(pod.Spec.ResourceClaims) > 0 {
 		spec.Key("resourceClaims").Report("a static pod has no resource claims; remove them")
 	}
-	if slices.ContainsFunc(pod.Spec.ImagePullSecrets, named) {
+	if slices.ContainsFunc(pod.Spec.ImagePullSecrets, hasName) {
 		spec.Key("imagePullSecrets").Report("a static pod has no Secrets; " +
 			"give containerd the credentials of the registry")
 	}
@@ -45,8 +45,8 @@ func noReferences(f *Fault, data []byte) {
 	}
 }
 
-// named reports whether a reference names an object.
-func named(ref core.LocalObjectReference) bool { return ref.Name != "" }
+// hasName reports whether a reference names an object.
+func hasName(ref core.LocalObjectReference) bool { return ref.Name != "" }
 
 // source is a part of a volume that takes its content from an object of the API.
 type source struct {
@@ -102,5 +102,5 @@ func hasSecretRef(v *core.VolumeSource) bool {
 	case v.StorageOS != nil:
 		ref = v.StorageOS.SecretRef
 	}
-	return ref != nil && named(*ref)
+	return ref != nil && hasName(*ref)
 }

@@ -18,12 +18,12 @@ type setting struct {
 // settings are all that is compared. A value that is nil is not set, and nothing follows from that.
 var settings = []setting{
 	// Flannel's Documentation/configuration.md.
-	{named("kube-flannel-cfg"), netConfKey, netConfText, isJSON},
-	{named("kube-flannel-cfg"), netConfKey + ".Network", netConf("Network"), holdsSubnets},
-	{named("kube-flannel-cfg"), netConfKey + ".IPv6Network", netConf("IPv6Network"), holdsSubnets},
-	{named("kube-flannel-cfg"), netConfKey, flannelFamilies, hasFamilies},
-	{named("kube-flannel-cfg"), netConfKey + ".Backend.MTU", flannelBackend("MTU"), fitsLinks},
-	{named("kube-flannel-cfg"), netConfKey + ".Backend.Type", flannelBackend("Type"), isBackend},
+	{byName("kube-flannel-cfg"), netConfKey, netConfText, isJSON},
+	{byName("kube-flannel-cfg"), netConfKey + ".Network", netConf("Network"), holdsSubnets},
+	{byName("kube-flannel-cfg"), netConfKey + ".IPv6Network", netConf("IPv6Network"), holdsSubnets},
+	{byName("kube-flannel-cfg"), netConfKey, flannelFamilies, hasFamilies},
+	{byName("kube-flannel-cfg"), netConfKey + ".Backend.MTU", flannelBackend("MTU"), fitsLinks},
+	{byName("kube-flannel-cfg"), netConfKey + ".Backend.Type", flannelBackend("Type"), isBackend},
 
 	// docs.tigera.io/calico: "Configuring calico/node", "Felix configuration".
 	{runs("calico-node"), "env CALICO_IPV4POOL_CIDR", calicoPool, inSubnets},
@@ -34,7 +34,7 @@ var settings = []setting{
 	{runs("calico-node"), "env FELIX_BPFENABLED", env("calico-node", "FELIX_BPFENABLED"),
 		replacesProxy},
 	{runs("calico-node"), "env KUBERNETES_SERVICE_HOST", serviceHost("calico-node"), reachesAPI},
-	{named("calico-config"), "data.veth_mtu", field("data", "veth_mtu"), fitsLinks},
+	{byName("calico-config"), "data.veth_mtu", field("data", "veth_mtu"), fitsLinks},
 	{calicoKind("IPPool"), "spec.cidr", field("spec", "cidr"), inSubnets},
 	{calicoKind("Installation"), "spec.calicoNetwork.ipPools", installationPools, inSubnets},
 	{calicoKind("Installation"), "spec.calicoNetwork.mtu", field("spec", "calicoNetwork", "mtu"),
@@ -43,17 +43,17 @@ var settings = []setting{
 		field("spec", "calicoNetwork", "linuxDataplane"), fitsDataplane},
 
 	// The keys of cilium-config in Cilium's chart, templates/cilium-configmap.yaml.
-	{named("cilium-config"), "data.cluster-pool-ipv4-cidr", ciliumPool("ipv4"), inSubnets},
-	{named("cilium-config"), "data.cluster-pool-ipv6-cidr", ciliumPool("ipv6"), inSubnets},
-	{named("cilium-config"), "data.enable-ipv4, enable-ipv6", ciliumFamilies, hasFamilies},
-	{named("cilium-config"), "data.kube-proxy-replacement",
+	{byName("cilium-config"), "data.cluster-pool-ipv4-cidr", ciliumPool("ipv4"), inSubnets},
+	{byName("cilium-config"), "data.cluster-pool-ipv6-cidr", ciliumPool("ipv6"), inSubnets},
+	{byName("cilium-config"), "data.enable-ipv4, enable-ipv6", ciliumFamilies, hasFamilies},
+	{byName("cilium-config"), "data.kube-proxy-replacement",
 		field("data", "kube-proxy-replacement"), replacesProxy},
-	{named("cilium-config"), "data.mtu", field("data", "mtu"), fitsLinks},
+	{byName("cilium-config"), "data.mtu", field("data", "mtu"), fitsLinks},
 	{runs("cilium-agent"), "env KUBERNETES_SERVICE_HOST", serviceHost("cilium-agent"), reachesAPI},
 }
 
-// named selects the ConfigMap of that name.
-func named(name string) func(*object) bool {
+// selectConfigMap selects the ConfigMap of that name.
+func byName(name string) func(*object) bool {
 	return func(o *object) bool { return o.is("ConfigMap", name) }
 }
 

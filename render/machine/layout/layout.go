@@ -72,8 +72,8 @@ const (
 	Replace
 )
 
-// Of returns the row of a path, or nil for a file that kiln does not make.
-func Of(path string) *File {
+// FileAt returns the row of a path, or nil for a file that kiln does not make.
+func FileAt(path string) *File {
 	if f := byPath[path]; f != nil {
 		return f
 	}

@@ -27,7 +27,7 @@ func partOf(f *node.File) string {
 	if f.Why == "" || f.Why == node.FromConfig {
 		return node.FromConfig
 	}
-	if row := layout.Of(f.Path); row != nil && row.Part != "" {
+	if row := layout.FileAt(f.Path); row != nil && row.Part != "" {
 		return row.Part
 	}
 	switch {

@@ -73,7 +73,7 @@ func (w *walk) visit(l Layer) bool {
 		}
 		left := w.left
 		w.left = -1 // this and all that follows is not read, but the beginning is
-		return left <= 0 || w.yield(Layer{Content: content[:left], Packing: packed(l, "gzip")})
+		return left <= 0 || w.yield(Layer{Content: content[:left], Packing: addPacking(l, "gzip")})
 	}
 	if !w.below(l, "UTF-16", fromUTF16(l.Content)) {
 		return false
@@ -106,11 +106,11 @@ func (w *walk) below(l Layer, packing string, content []byte) bool {
 		w.left = -1
 		return true
 	}
-	return w.visit(Layer{Content: content, Packing: packed(l, packing)})
+	return w.visit(Layer{Content: content, Packing: addPacking(l, packing)})
 }
 
-// packed returns the packing of what was unpacked from a layer.
-func packed(l Layer, packing string) []string { return append(slices.Clip(l.Packing), packing) }
+// addPacking returns the packing of what was unpacked from a layer.
+func addPacking(l Layer, packing string) []string { return append(slices.Clip(l.Packing), packing) }
 
 // gunzip returns at most limit bytes. Of damaged data it returns the beginning that can be read.
 func gunzip(content []byte, limit int) []byte {

@@ -19,7 +19,7 @@ func Elsewhere(list []Entry, cas string) []Entry {
 	subjects, above := map[string]bool{}, map[string]bool{}
 	for i := range list {
 		e, root := &list[i], ""
-		if row := layout.Of(e.Path); row != nil {
+		if row := layout.FileAt(e.Path); row != nil {
 			root = row.Authority
 		}
 		if e.Machine == "" && e.Path == plan.AdminFile {

@@ -53,7 +53,7 @@ func Find(m Machine) *Scan {
 	}
 	for i := range m.Files {
 		f := &m.Files[i]
-		if row := layout.Of(f.Path); row == nil || row.Authority == "" {
+		if row := layout.FileAt(f.Path); row == nil || row.Authority == "" {
 			continue
 		}
 		for j := range s.certs[f.Path] {
@@ -216,7 +216,7 @@ func tokenRenewal(f *File) Renewal {
 	switch {
 	case strings.Contains(path.Base(f.Path), "-secret-"+plan.PreviousTokenFile):
 		return Replaced
-	case layout.Of(f.Path) == nil:
+	case layout.FileAt(f.Path) == nil:
 		return Yours
 	}
 	return PoolToken
@@ -224,7 +224,7 @@ func tokenRenewal(f *File) Renewal {
 
 // renewal says what renews the certificate e in the file f.
 func (s *scanner) renewal(f *File, e *Entry) Renewal {
-	row := layout.Of(f.Path)
+	row := layout.FileAt(f.Path)
 	etcdClient, _ := plan.Cert("apiserver-etcd-client")
 	install, _ := plan.Cert("install")
 	switch {

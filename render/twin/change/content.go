@@ -25,7 +25,7 @@ func (f *List) Content(form layout.Form, old, new []byte) {
 	case layout.YAML, layout.Object:
 		var a, b any
 		if countDocuments(old) == 1 && countDocuments(new) == 1 && decode(old, &a) &&
-			decode(new, &b) && structured(a) && structured(b) {
+			decode(new, &b) && isStructured(a) && isStructured(b) {
 			f.values("", a, b)
 		}
 	case layout.Unit:
@@ -99,7 +99,7 @@ func countDocuments(text []byte) int {
 	return len(yamltext.Split(text))
 }
 
-func structured(v any) bool {
+func isStructured(v any) bool {
 	switch v.(type) {
 	case map[string]any, []any:
 		return true

@@ -87,7 +87,7 @@ func form(k Key) layout.Form {
 	if k.Kind != "file" {
 		return layout.YAML // network-config, and JSON is YAML
 	}
-	if file := layout.Of(k.ID); file != nil {
+	if file := layout.FileAt(k.ID); file != nil {
 		return file.Form
 	}
 	switch dir := path.Dir(k.ID); path.Ext(k.ID) {

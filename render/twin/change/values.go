@@ -126,7 +126,7 @@ func (f *List) lists(at string, old, new []any) {
 func scalars(list []any) ([]string, bool) {
 	out := make([]string, len(list))
 	for i, v := range list {
-		if structured(v) {
+		if isStructured(v) {
 			return nil, false
 		}
 		out[i] = oneLine(v)
@@ -153,7 +153,7 @@ func byIdentity(list []any, id string) (map[string]any, bool) {
 // strings compares two strings of several lines inside a document, as YAML if they are YAML.
 func (f *List) strings(at, old, new string) {
 	var a, b any
-	if decode([]byte(old), &a) && decode([]byte(new), &b) && structured(a) && structured(b) {
+	if decode([]byte(old), &a) && decode([]byte(new), &b) && isStructured(a) && isStructured(b) {
 		f.values(at, a, b)
 		return
 	}

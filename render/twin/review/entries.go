@@ -81,7 +81,7 @@ func twinEntries(n *node.Node) change.Entries {
 // readable returns the content of a file as people read it: API objects are YAML for them, a line
 // for each value, and JSON on the machine.
 func readable(f *node.File) []byte {
-	row := layout.Of(f.Path)
+	row := layout.FileAt(f.Path)
 	if row == nil || row.Form != layout.Object || !json.Valid(f.Content) {
 		return f.Content
 	}

@@ -312,7 +312,7 @@ var etcdClientCert, _ = plan.Cert("apiserver-etcd-client")
 // authority returns the root whose certificates a file holds. It is empty if the file holds none,
 // or the CA of an external etcd.
 func (m *marker) authority(f *node.File) string {
-	file := layout.Of(f.Path)
+	file := layout.FileAt(f.Path)
 	if file == nil || m.marks["external-etcd-client"] && f.Path == plan.EtcdCA {
 		return ""
 	}

@@ -278,7 +278,7 @@ func (r *reader) entries(dir string, list []string) (map[change.Key]*change.Entr
 // checkSize fails if the content of a file at a path on a machine is YAML, and reading it would
 // take long.
 func checkSize(path string, content []byte) error {
-	row := layout.Of(path)
+	row := layout.FileAt(path)
 	if row == nil || row.Form != layout.YAML && row.Form != layout.Object {
 		return nil
 	}

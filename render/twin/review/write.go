@@ -50,7 +50,7 @@ func Write(c *change.Cluster) map[string][]byte {
 	for _, m := range c.Machines {
 		machines = append(machines, m.Entries)
 	}
-	all := shared(machines, len(machines))
+	all := sharedEntries(machines, len(machines))
 	writeFolder(out, path.Join(sharedFolder, "all"), "", all)
 	groups := map[string][]change.Entries{}
 	for _, m := range c.Machines {
@@ -58,7 +58,7 @@ func Write(c *change.Cluster) map[string][]byte {
 	}
 	common := map[string]map[*change.Entry]bool{}
 	for name, list := range groups {
-		common[name] = shared(list, len(list)/2+1)
+		common[name] = sharedEntries(list, len(list)/2+1)
 		writeFolder(out, path.Join(sharedFolder, name), "", common[name])
 	}
 	for _, m := range c.Machines {
@@ -87,7 +87,7 @@ func writeMachine(out map[string][]byte, m *change.Machine, all, common map[*cha
 			own[e] = true
 		}
 	}
-	for _, e := range sorted(common) {
+	for _, e := range sortEntries(common) {
 		if !keys[e.Key] {
 			fmt.Fprintf(&head, "without %s %s\n", e.Kind, e.ID)
 		}
@@ -95,9 +95,9 @@ func writeMachine(out map[string][]byte, m *change.Machine, all, common map[*cha
 	writeFolder(out, plan.Folder(m.Name, m.Pool), head.String(), own)
 }
 
-// shared returns the entries that at least as many machines have as enough says. It returns none if
-// there is only one machine.
-func shared(machines []change.Entries, enough int) map[*change.Entry]bool {
+// sharedEntries returns the entries that at least as many machines have as enough says. It returns
+// none if there is only one machine.
+func sharedEntries(machines []change.Entries, enough int) map[*change.Entry]bool {
 	if len(machines) < 2 {
 		return nil
 	}
@@ -126,8 +126,8 @@ func without(list change.Entries, set map[*change.Entry]bool) (out change.Entrie
 	return out
 }
 
-// sorted returns the entries of a set in the order of their keys.
-func sorted(set map[*change.Entry]bool) []*change.Entry {
+// sortEntries returns the entries of a set in the order of their keys.
+func sortEntries(set map[*change.Entry]bool) []*change.Entry {
 	compare := func(a, b *change.Entry) int { return a.Compare(b.Key) }
 	return slices.SortedFunc(maps.Keys(set), compare)
 }
@@ -139,7 +139,7 @@ func writeFolder(out map[string][]byte, dir, head string, entries map[*change.En
 		return
 	}
 	index := bytes.NewBufferString(head)
-	for _, e := range sorted(entries) {
+	for _, e := range sortEntries(entries) {
 		index.WriteString(entryLines(e))
 		if e.Kind == "file" && e.Content != nil {
 			out[dir+e.ID] = e.Content

@@ -26,7 +26,7 @@ func (r *reader) authority(f GivenFile) pki.Authority {
 	}
 	ca, known := chain[0], len(r.errs)
 	for i, c := range chain {
-		r.signer(f, c, named(c, i), i)
+		r.signer(f, c, nameAt(c, i), i)
 	}
 	for i, c := range chain[1:] {
 		if len(r.errs) == known && !root.SignedCA(c, chain[i]) {
@@ -141,8 +141,8 @@ func name(c *x509.Certificate) string {
 	return fmt.Sprintf("CA %q", wording.Visible(c.Subject.CommonName, ""))
 }
 
-// named is name for the CA at a place in its file.
-func named(c *x509.Certificate, place int) string {
+// nameAt is name for the CA at a place in its file.
+func nameAt(c *x509.Certificate, place int) string {
 	if place == 0 {
 		return name(c)
 	}

@@ -230,15 +230,15 @@ func write(dir string, list *requests, files map[string][]byte) (*render.Changes
 	files[listFile], files[tableFile] = text.Bytes(), list.table()
 	return render.WriteFiles(render.Files{
 		Dir: dir, List: listFile,
-		Listed: func(old []byte) ([]string, error) { return listed(dir, list.Cluster, old) },
+		Listed: func(old []byte) ([]string, error) { return listedFiles(dir, list.Cluster, old) },
 		Makes:  made,
 		Files:  outputs(files),
 	})
 }
 
-// listed returns the files that an older list names. It fails if kiln certs csr did not write it,
-// or wrote it for another cluster.
-func listed(dir, cluster string, data []byte) (names []string, err error) {
+// listedFiles returns the files that an older list names. It fails if kiln certs csr did not write
+// it, or wrote it for another cluster.
+func listedFiles(dir, cluster string, data []byte) (names []string, err error) {
 	var old requests
 	if json.Unmarshal(data, &old) != nil || old.Cluster == "" {
 		return nil, fmt.Errorf("%s: not written by kiln certs csr; name another folder with --out",

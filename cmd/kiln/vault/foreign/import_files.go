@@ -82,7 +82,7 @@ func (f *importFlags) read(c *config.Cluster) (all Files, warnings []string, err
 		switch {
 		case errors.Is(err, fs.ErrNotExist) && !named:
 			if !file.optional && (!f.formed || f.halved(file) || f.external(file.flag)) {
-				errs = append(errs, missing(file, path))
+				errs = append(errs, missingFileError(file, path))
 			}
 		case err != nil:
 			errs = append(errs, err)
@@ -146,8 +146,8 @@ func (f *importFlags) halved(file *importFile) bool {
 	return false
 }
 
-// missing returns the error about a file that is not there.
-func missing(file *importFile, path string) error {
+// missingFileError returns the error about a file that is not there.
+func missingFileError(file *importFile, path string) error {
 	why := "without it the cluster cannot be imported"
 	if strings.HasSuffix(file.flag, "ca-key") {
 		why = "without it kiln cannot sign what the machines need; if the key stays with " +
