@@ -42,6 +42,9 @@ machines that boot from the network.`,
 			if err != nil {
 				return term.UsageError{Err: err}
 			}
+			if out == folder.Stdin || strings.HasSuffix(out, "/") {
+				return term.UsageErrorf("--out %s: name a file", out)
+			}
 			if out == "" {
 				_, err = cmd.OutOrStdout().Write(content)
 				return err
