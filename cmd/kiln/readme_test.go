@@ -53,9 +53,9 @@ func TestReadme(t *testing.T) {
 // clone returns a folder with the files of the project that git has or would take.
 func clone(t *testing.T) string {
 	t.Helper()
-	need.Program(t, "git")
+	git := need.Program(t, "git")
 	need.Basic(t, "make")
-	list, err := exec.Command("git", "-C", "../..", "ls-files", "-co", "--exclude-standard", "-z",
+	list, err := exec.Command(git, "-C", "../..", "ls-files", "-co", "--exclude-standard", "-z",
 		"--deduplicate").Output()
 	require.NoError(t, err)
 	dir := filepath.Join(t.TempDir(), "kiln")
