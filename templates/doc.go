@@ -40,8 +40,7 @@
 //	                    modules, sysctls and kernel.hostname from the files under
 //	                    /etc/modules-load.d and /etc/sysctl.d), the container runtime,
 //	                    kiln-wall.service
-//	marker              REST path of the object that says that objects were applied; control
-//	                    planes
+//	marker              REST path of the object that marks objects as applied; control planes
 //	roles               name=value of each node-role.kubernetes.io/name that the Node is to have;
 //	                    step role
 //	name_url            (pools, as the next four) where the platform says the name; if it is empty
@@ -49,11 +48,12 @@
 //	name_header         a header that the request needs; empty if none
 //	name_token          where a PUT hands out the token for it; empty if it needs none
 //	name_short          not empty if the name ends at the first dot
-//	node_address        a word for each family of the cluster: the arguments of ip that show the
-//	                    address, such as -4,route,get,192.0.2.1
+//	node_address        for each family, arguments of ip that show it: -4,route,get,192.0.2.1
+//	backup_directory, backup_keep, backup_url  where kiln-backup writes snapshots, how many
+//	                    stay, and where etcd gives one out
+//	kubelet_version     that of a kubelet from an extension or a package
 //	retire              paths and patterns removed at the end, at each later start, and after
-//	                    credential_end: install.crt, install.key,
-//	                    bootstrap-kubelet.conf, …
+//	                    credential_end: install.crt, install.key, bootstrap-kubelet.conf, …
 //
 // Others are allowed and ignored. The steps are:
 //
