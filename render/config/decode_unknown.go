@@ -43,8 +43,6 @@ func (d decoder) reportUnknown(key *yaml.Node, t reflect.Type, at *yamltext.Loca
 	var hint string
 	near := wording.Nearest(key.Value, names)
 	owners := ownersOf(key.Value)
-	meant := wording.Nearest(key.Value, slices.Sorted(slices.Values(fieldNames())))
-	elsewhere := ownersOf(meant)
 	switch {
 	case retired[t][key.Value] != "":
 		hint = retired[t][key.Value]
@@ -61,11 +59,13 @@ func (d decoder) reportUnknown(key *yaml.Node, t reflect.Type, at *yamltext.Loca
 		hint = "secrets belong in the bundle, never in cluster.yaml"
 	case len(names) <= maxFieldsNamed:
 		hint = "the fields here are " + strings.Join(names, ", ")
-	case len(elsewhere) > 0:
-		hint = fmt.Sprintf("did you mean %q? It belongs to %s",
-			meant, strings.Join(elsewhere, " or "))
 	default:
 		hint = "`kiln explain` lists the fields"
+		meant := wording.Nearest(key.Value, slices.Sorted(slices.Values(fieldNames())))
+		if owners := ownersOf(meant); len(owners) > 0 {
+			hint = fmt.Sprintf("did you mean %q? It belongs to %s",
+				meant, strings.Join(owners, " or "))
+		}
 	}
 	if near != "" {
 		// The right key is known, so a second message that it is missing would not help.
