@@ -11,7 +11,7 @@ import (
 // reach is what a verb touches beside the files that it reads and the standard streams. A test
 // holds it to the calls in the program (test/architecture/reach_test.go).
 type reach struct {
-	network string // whom it asks or answers; "" means that it opens no connection
+	network string // the servers that it asks, or clients that it answers; "" means none
 	files   string // the files that it writes or replaces; "" means none
 }
 

@@ -9,11 +9,11 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Default is the configuration of a command line that names none.
+// DefaultConfig is the configuration of a command line that names none.
 const DefaultConfig = "cluster.yaml"
 
 // TakeConfig lets a verb take the configuration as its argument or with a flag. If neither names
-// one, it is Default. s is complete when the verb runs.
+// one, it is DefaultConfig. s is complete when the verb runs.
 func TakeConfig(cmd *cobra.Command, s *folder.Input) {
 	ConfigFlag(cmd, s)
 	cmd.Args = func(cmd *cobra.Command, list []string) error {

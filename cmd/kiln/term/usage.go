@@ -17,16 +17,16 @@ var ErrDifferent = errors.New("different")
 // printed.
 var ErrRefused = errors.New("this change is refused; --force NAME overrides a refusal")
 
-// Error is a wrong command line.
+// UsageError is a wrong command line.
 type UsageError struct{ Err error }
 
 // Error returns what is wrong with the command line.
 func (e UsageError) Error() string { return e.Err.Error() }
 
-// Unwrap returns the error that Errorf wraps.
+// Unwrap returns the error that UsageErrorf wraps.
 func (e UsageError) Unwrap() error { return e.Err }
 
-// Errorf returns an Error, as fmt.Errorf does.
+// UsageErrorf returns a UsageError, as fmt.Errorf makes an error.
 func UsageErrorf(format string, args ...any) error {
 	return UsageError{fmt.Errorf(format, args...)}
 }

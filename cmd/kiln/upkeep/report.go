@@ -16,7 +16,7 @@ import (
 	"kiln/render/twin/change"
 )
 
-// report is what the verb prints about some roots.
+// rotateReport is what the verb prints about some roots.
 type rotateReport struct {
 	Bundle string      `json:"bundle,omitempty"` // the file that was changed
 	Roots  []rootState `json:"roots"`

@@ -26,7 +26,7 @@ import (
 	"kiln/render/twin/change"
 )
 
-// flags are those of kiln secrets rotate.
+// rotateFlags holds the flags of kiln secrets rotate.
 type rotateFlags struct {
 	config folder.Input
 	bundle vault.Source

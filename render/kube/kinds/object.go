@@ -18,7 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// Documents are the rules of objects, by kind.
+// objectDocuments are the rules of objects, by kind.
 var objectDocuments = map[string][]Document{
 	"Secret":                   {secret},
 	"ConfigMap":                {configMap},

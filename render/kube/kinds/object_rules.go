@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// Rules are the rules of fields in objects that run no pods, and of what all objects have.
+// objectRules are the rules of fields in objects that run no pods, and of what all objects have.
 var objectRules = map[string]Rule{
 	"meta/v1.ObjectMeta labels":      {Check: firstBadLabel},
 	"meta/v1.ObjectMeta annotations": {Check: annotations},
@@ -27,7 +27,7 @@ var objectRules = map[string]Rule{
 	"storage/v1.StorageClass reclaimPolicy":     OneOf("Delete", "Retain"),
 }
 
-// Required are the fields in objects that run no pods, and that must not be empty.
+// objectRequired are the fields in objects that run no pods, and that must not be empty.
 var objectRequired = map[string][]string{
 	"core/v1.ServicePort":        {"port"},
 	"rbac/v1.RoleRef":            {"kind", "name"},

@@ -13,7 +13,7 @@ import (
 // 1.36.3. A static pod that breaks one is refused by the kubelet; a Deployment is refused by the
 // API server.
 
-// WorkloadRules are the rules of fields in pods, and in objects that run pods.
+// workloadRules are the rules of fields in pods, and in objects that run pods.
 var workloadRules = map[string]Rule{
 	"core/v1.PodSpec restartPolicy": OneOf("Always", "OnFailure", "Never"),
 	"core/v1.PodSpec dnsPolicy": OneOf("ClusterFirst", "ClusterFirstWithHostNet", "Default",
@@ -79,7 +79,7 @@ var profileType = OneOf("RuntimeDefault", "Unconfined", "Localhost")
 // userID is the rule of a user's or group's number.
 var userID = Within(0, 1<<31-1)
 
-// WorkloadRequired are the fields in pods, and in objects that run pods, that must not be empty.
+// workloadRequired are the fields in pods, and in objects that run pods, that must not be empty.
 var workloadRequired = map[string][]string{
 	"core/v1.Container":            {"name"},
 	"core/v1.ContainerPort":        {"containerPort"},
@@ -96,7 +96,7 @@ var workloadRequired = map[string][]string{
 	"batch/v1.CronJobSpec":         {"schedule"},
 }
 
-// WorkloadDocuments are the rules of objects with pods.
+// workloadDocuments are the rules of objects with pods.
 var workloadDocuments = map[string][]Document{
 	"Pod":         {podOf},
 	"Deployment":  {templateOf, selectsOwn, restartsAlways},

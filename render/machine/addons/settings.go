@@ -52,7 +52,7 @@ var settings = []setting{
 	{runs("cilium-agent"), "env KUBERNETES_SERVICE_HOST", serviceHost("cilium-agent"), reachesAPI},
 }
 
-// selectConfigMap selects the ConfigMap of that name.
+// byName selects the ConfigMap of that name.
 func byName(name string) func(*object) bool {
 	return func(o *object) bool { return o.is("ConfigMap", name) }
 }

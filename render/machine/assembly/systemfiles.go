@@ -15,10 +15,10 @@ import (
 	"kiln/render/plan"
 )
 
-// Add adds the files about a machine's surroundings to n, and the units that never start. It
-// returns the text of target.SystemUnit, which the caller adds, and the fields that the unit is
-// made from; the text is empty if the machine needs no such unit. read returns the content of a
-// file beside cluster.yaml.
+// AddSystemFiles adds the files about a machine's surroundings to n, and the units that never
+// start. It returns the text of target.SystemUnit, which the caller adds, and the fields that the
+// unit is made from; the text is empty if the machine needs no such unit. read returns the content
+// of a file beside cluster.yaml.
 func AddSystemFiles(
 	m *plan.Machine, n *node.Node, read func(name string) []byte,
 ) (systemUnit string, fields []string) {

@@ -37,7 +37,7 @@ func ExposureOf(c *secret.Cluster, m *plan.Machine) Exposure {
 	return exposureOf(c.Plan, m, secret.WorthOf(c, m))
 }
 
-// of returns the exposure of a machine that holds secrets of that worth.
+// exposureOf returns the exposure of a machine that holds secrets of that worth.
 func exposureOf(p *plan.Plan, m *plan.Machine, worth secret.Worth) Exposure {
 	d := &m.Settings.Delivery
 	document := readers(p, m)

@@ -8,8 +8,8 @@ import (
 	"kiln/pki"
 )
 
-// Certificates returns a line for each certificate of a PEM file, with its subject, validity and
-// names. It returns none for a file without certificates.
+// certificateLines returns a line for each certificate of a PEM file, with its subject, validity
+// and names. It returns none for a file without certificates.
 func certificateLines(data []byte) (lines []string) {
 	if !bytes.Contains(data, []byte("-----BEGIN CERTIFICATE-----")) {
 		return nil

@@ -14,7 +14,7 @@ import (
 	"kiln/render/twin/change"
 )
 
-// Machine returns a machine without its entries: its names, and what a twin says of it beside them.
+// describeMachine gives a machine without entries what a twin says of it beside its names.
 func describeMachine(
 	m *change.Machine, kubelet string, addresses []string, until time.Time,
 ) *change.Machine {
@@ -28,7 +28,7 @@ func describeMachine(
 	return m
 }
 
-// Planned is Machine for a machine of a plan, whose certificates or token end at until.
+// plannedMachine describes a machine of a plan, whose certificates or token end at until.
 func plannedMachine(p *plan.Plan, m *plan.Machine, until time.Time) *change.Machine {
 	return describeMachine(&change.Machine{
 		Pool: m.Pool, Name: m.Name, Role: m.Role,
@@ -67,8 +67,8 @@ func DigestOf(m *change.Machine) string {
 	return Digest(m)
 }
 
-// Listed returns the digest that the machine's list of files has. It returns a dash for a list
-// without one, which an earlier kiln wrote, and nothing if there is no list.
+// listedDigest returns the digest that the machine's list of files has. It returns a dash for a
+// list without one, which an earlier kiln wrote, and nothing if there is no list.
 func listedDigest(n *node.Node) string {
 	list := n.File(node.List)
 	if list == nil || len(list.Content) == 0 {
@@ -88,7 +88,7 @@ func IsDigest(word string) bool { return digest.MatchString(word) }
 
 var digest = regexp.MustCompile(`^[0-9a-f]{64}$`)
 
-// Edited reports whether a file of the machine is not the one that its list of files names: then
+// IsEdited reports whether a file of the machine is not the one that its list of files names: then
 // the digest in the list is not that of this machine.
 func IsEdited(n *node.Node) bool {
 	if n.File(node.List) == nil {

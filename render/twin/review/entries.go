@@ -15,8 +15,8 @@ import (
 	"kiln/render/twin/change"
 )
 
-// Entries returns everything that a machine has, in the order of an INDEX. The content of a file
-// is left out if it is secret, or if other lines stand in its place.
+// nodeEntries returns everything that a machine has, in the order of an INDEX. The content of a
+// file is left out if it is secret, or if other lines stand in its place.
 func nodeEntries(n *node.Node) (out change.Entries) {
 	add := func(kind, id string, traits map[string]string) *change.Entry {
 		e := &change.Entry{Key: change.Key{Kind: kind, ID: id}, Traits: traits}
@@ -71,7 +71,7 @@ func nodeEntries(n *node.Node) (out change.Entries) {
 	return out
 }
 
-// Sorted returns the entries of a machine as a twin has them: sorted, and each once.
+// twinEntries returns the entries of a machine as a twin has them: sorted, and each once.
 func twinEntries(n *node.Node) change.Entries {
 	list := nodeEntries(n)
 	slices.SortFunc(list, func(a, b *change.Entry) int { return a.Compare(b.Key) })
@@ -105,7 +105,7 @@ func unitState(u node.Unit) string {
 	return strings.Join(state, " ")
 }
 
-// Octal returns a mode in the four digits that chmod takes.
+// octal returns a mode in the four digits that chmod takes.
 func octal(mode uint32) string { return fmt.Sprintf("%04o", mode) }
 
 // indentJSON returns JSON with a line for each value. It returns other text as it is.

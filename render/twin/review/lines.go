@@ -24,7 +24,7 @@ func MachineLine(m *change.Machine) string {
 	return b.String()
 }
 
-// Lines returns the lines of an entry in an INDEX. The first is for the entry. The lines of
+// entryLines returns the lines of an entry in an INDEX. The first is for the entry. The lines of
 // its certificates or settings are indented below it.
 func entryLines(e *change.Entry) string {
 	t := e.Traits
@@ -65,7 +65,7 @@ func entryLines(e *change.Entry) string {
 	return line + "\n" + indentLines(strings.Join(below, "\n")) + "\n"
 }
 
-// Indent stands before the lines below an entry's line.
+// indent stands before the lines below an entry's line.
 const indent = "     "
 
 // indentLines returns the lines of a text indented, without the end of the last one.

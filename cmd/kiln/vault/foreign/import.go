@@ -23,7 +23,7 @@ import (
 	"kiln/render/folder"
 )
 
-// flags are those of kiln secrets import.
+// importFlags holds the flags of kiln secrets import.
 type importFlags struct {
 	vault.Run
 	config folder.Input

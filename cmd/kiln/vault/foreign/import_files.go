@@ -14,7 +14,7 @@ import (
 	"kiln/render/folder"
 )
 
-// file is a file that a bundle can be made from.
+// importFile is a file that a bundle can be made from.
 type importFile struct {
 	flag string
 	what string

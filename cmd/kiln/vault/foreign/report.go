@@ -13,7 +13,7 @@ import (
 	"kiln/render/text/wording"
 )
 
-// report is what kiln secrets import has done.
+// importReport is what kiln secrets import has done.
 type importReport struct {
 	Bundle   string   `json:"bundle"`
 	Cluster  string   `json:"cluster"`
