@@ -15,18 +15,22 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Functions by which the program opens connections, and those by which it writes files. Other
-// functions of the standard library that do so are not used, or only by these packages
-// (TestPure).
+// Functions that open connections or start programs, and those that write files. One that is not
+// here is not found: a new way out of the program belongs in these lists.
 var (
 	connects = []string{
-		"(*net/http.Client).Do", "(*net/http.Server).Serve", "(*net.Dialer).DialContext",
-		"net.Listen", "os/exec.Command", "os/exec.CommandContext",
+		"(*net/http.Client).Do", "(*net/http.Client).Get", "(*net/http.Client).Post",
+		"(*net/http.Server).ListenAndServe", "(*net/http.Server).Serve",
+		"(*net/http.Server).ServeTLS", "net/http.Get", "net/http.Post", "net/http.ListenAndServe",
+		"(*net.Dialer).Dial", "(*net.Dialer).DialContext", "net.Dial", "net.DialTimeout",
+		"(*net.ListenConfig).Listen", "net.Listen", "net.ListenPacket", "net.ListenTCP",
+		"crypto/tls.Dial", "crypto/tls.Listen", "os/exec.Command", "os/exec.CommandContext",
 	}
 	writes = []string{
 		"kiln/render/folder.Write", "kiln/render/folder.Create", "kiln/render/folder.Make",
 		"kiln/render/folder.Rename", "kiln/render/folder.OpenAppend",
 		"(*kiln/render/folder.Folder).Commit", "(*kiln/render/folder.Owned).Replace",
+		"os.WriteFile", "os.Create",
 	}
 )
 
