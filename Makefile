@@ -23,6 +23,7 @@
 # make pictures   makes the pictures of that page in docs/report (Chromium)
 # make gitleaks   holds the review twins of all goldens against gitleaks
 # make lint       format, width of lines, vet, staticcheck, gosec, shellcheck and shfmt
+# make module     gives the module another import path: TO=forge.example/team/kiln
 # make vuln       known vulnerabilities that the program reaches; VULNDB is a database, if not the
 #                 public one
 # make stale      lists modules that have a newer version, or that their authors have deprecated or
@@ -57,8 +58,8 @@ MODULES := boot certificates judges etcd ignition gitleaks page
 TEST ?= $(MAKE) test
 
 .PHONY: all build example man test ci ci-work test-all golden judges gitleaks page etcd ignition
-.PHONY: containerd pictures bench fuzz lint vuln stale roots boot-fast boot-test proof conformance
-.PHONY: clean
+.PHONY: module containerd pictures bench fuzz lint vuln stale roots boot-fast boot-test proof
+.PHONY: conformance clean
 
 all: build
 
@@ -179,6 +180,9 @@ roots:
 
 stale:
 	test/stale.sh
+
+module:
+	test/module.sh $(TO)
 
 vuln:
 	test/vuln.sh $(GOVULNCHECK) $(VULNDB)

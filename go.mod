@@ -1,4 +1,4 @@
-module kiln
+module kiln.dev/kiln
 
 go 1.26.0
 

@@ -3,8 +3,8 @@ package manifests
 import (
 	"encoding/base64"
 
-	"kiln/render/facts/target"
-	"kiln/render/plan"
+	"kiln.dev/kiln/render/facts/target"
+	"kiln.dev/kiln/render/plan"
 )
 
 // The API server reads some settings from files. The user's patches reach them like any other

@@ -8,8 +8,8 @@ import (
 	"strconv"
 	"text/template"
 
-	"kiln/render/facts/target"
-	"kiln/render/plan"
+	"kiln.dev/kiln/render/facts/target"
+	"kiln.dev/kiln/render/plan"
 )
 
 // kubeVIP returns the patch with the address, and with this machine's API server, for the pod that

@@ -26,10 +26,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kiln/manifests"
-	"kiln/render/config"
-	"kiln/render/plan"
-	"kiln/test/need"
+	"kiln.dev/kiln/manifests"
+	"kiln.dev/kiln/render/config"
+	"kiln.dev/kiln/render/plan"
+	"kiln.dev/kiln/test/need"
 )
 
 // balancer returns the configuration of the balancers of a cluster of two control planes.

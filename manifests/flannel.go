@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"strings"
 
-	"kiln/render/facts/target"
-	"kiln/render/plan"
+	"kiln.dev/kiln/render/facts/target"
+	"kiln.dev/kiln/render/plan"
 )
 
 // FlannelNamespace is the namespace of Flannel's objects. Its pods need more rights than those of

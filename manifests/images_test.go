@@ -5,7 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kiln/manifests"
+	"kiln.dev/kiln/manifests"
 )
 
 func TestImages(t *testing.T) {

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"sigs.k8s.io/yaml"
 
-	"kiln/manifests"
+	"kiln.dev/kiln/manifests"
 )
 
 // TestJSON: the JSON of an object is one line, and says the same as its YAML.

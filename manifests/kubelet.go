@@ -3,9 +3,9 @@ package manifests
 import (
 	"sigs.k8s.io/yaml"
 
-	"kiln/render/config"
-	"kiln/render/facts/target"
-	"kiln/render/plan"
+	"kiln.dev/kiln/render/config"
+	"kiln.dev/kiln/render/facts/target"
+	"kiln.dev/kiln/render/plan"
 )
 
 // Kubelet returns the kubelet configuration of m, with the fields that the user set in its layers.

@@ -6,9 +6,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kiln/manifests"
-	"kiln/render/config"
-	"kiln/render/plan"
+	"kiln.dev/kiln/manifests"
+	"kiln.dev/kiln/render/config"
+	"kiln.dev/kiln/render/plan"
 )
 
 // TestFlexVolumes: an older kubelet keeps its folder of volume plugins when the cluster goes to a

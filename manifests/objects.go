@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
-	"kiln/render/facts/target"
-	"kiln/render/plan"
+	"kiln.dev/kiln/render/facts/target"
+	"kiln.dev/kiln/render/plan"
 )
 
 // BootstrapToken is a token for the API server.

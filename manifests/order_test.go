@@ -5,7 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kiln/manifests"
+	"kiln.dev/kiln/manifests"
 )
 
 // TestSort: namespaces come first, then definitions of custom resources, then the others as they

@@ -4,7 +4,7 @@ import (
 	"maps"
 	"slices"
 
-	"kiln/render/plan"
+	"kiln.dev/kiln/render/plan"
 )
 
 // Source is a stream of YAML documents, with the strategic merge patches that put the cluster's own

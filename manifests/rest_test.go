@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kiln/manifests"
+	"kiln.dev/kiln/manifests"
 )
 
 func TestPaths(t *testing.T) {

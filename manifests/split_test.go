@@ -5,7 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kiln/manifests"
+	"kiln.dev/kiln/manifests"
 )
 
 // TestReadDivided: no object of a stream gets lost, whatever ends its lines and whatever stands

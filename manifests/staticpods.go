@@ -4,8 +4,8 @@ import (
 	"strings"
 	"time"
 
-	"kiln/render/facts/target"
-	"kiln/render/plan"
+	"kiln.dev/kiln/render/facts/target"
+	"kiln.dev/kiln/render/plan"
 )
 
 // system is the namespace of all objects of the cluster itself.

@@ -9,7 +9,7 @@ import (
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	"sigs.k8s.io/kustomize/api/types"
 
-	"kiln/render/text/yamltext"
+	"kiln.dev/kiln/render/text/yamltext"
 )
 
 // MaxObjects is how many objects all add-ons may have together. kustomize compares each object with

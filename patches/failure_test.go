@@ -5,7 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kiln/patches"
+	"kiln.dev/kiln/patches"
 )
 
 // TestFailure: an operation that does not fit is found, with its line and with what the object has.

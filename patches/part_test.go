@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.yaml.in/yaml/v3"
 
-	"kiln/patches"
+	"kiln.dev/kiln/patches"
 )
 
 // parse returns the root of a document.

@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kiln/patches"
+	"kiln.dev/kiln/patches"
 )
 
 const stream = `apiVersion: v1

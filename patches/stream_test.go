@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kiln/patches"
+	"kiln.dev/kiln/patches"
 )
 
 // cluster is a stream with objects of several kinds, which refer to each other.

@@ -1,8 +1,8 @@
 package pki
 
 import (
-	"kiln/pki/private"
-	"kiln/render/plan"
+	"kiln.dev/kiln/pki/private"
+	"kiln.dev/kiln/render/plan"
 )
 
 // AnnounceName returns the name of the key with which m announces the state of its first boot. The

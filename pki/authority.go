@@ -3,7 +3,7 @@ package pki
 import (
 	"time"
 
-	"kiln/pki/root"
+	"kiln.dev/kiln/pki/root"
 )
 
 // Authority is the certificate of a CA. The bundle holds the key.

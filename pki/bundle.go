@@ -22,10 +22,10 @@ import (
 
 	"sigs.k8s.io/yaml"
 
-	"kiln/pki/private"
-	"kiln/pki/root"
-	"kiln/render/config"
-	"kiln/render/text/yamltext"
+	"kiln.dev/kiln/pki/private"
+	"kiln.dev/kiln/pki/root"
+	"kiln.dev/kiln/render/config"
+	"kiln.dev/kiln/render/text/yamltext"
 )
 
 // The form of a stored bundle.

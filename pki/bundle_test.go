@@ -15,8 +15,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kiln/pki"
-	"kiln/pki/private"
+	"kiln.dev/kiln/pki"
+	"kiln.dev/kiln/pki/private"
 )
 
 func TestRoundTrip(t *testing.T) {

@@ -8,8 +8,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kiln/pki"
-	"kiln/pki/private"
+	"kiln.dev/kiln/pki"
+	"kiln.dev/kiln/pki/private"
 )
 
 // TestChecksum: one wrong letter in a key that nothing else verifies is found, and in the UUID and

@@ -14,9 +14,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kiln/pki"
-	"kiln/render/plan"
-	"kiln/test/need"
+	"kiln.dev/kiln/pki"
+	"kiln.dev/kiln/render/plan"
+	"kiln.dev/kiln/test/need"
 )
 
 // question asks for a secret of a cluster, or has the answer too: docs/derivation.json is a list of

@@ -12,7 +12,7 @@ import (
 	"io"
 	"math/big"
 
-	"kiln/pki/private"
+	"kiln.dev/kiln/pki/private"
 )
 
 // The derivation is a file format. docs/derivation.json freezes it: with another derivation every

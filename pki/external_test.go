@@ -10,8 +10,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kiln/pki"
-	"kiln/pki/private"
+	"kiln.dev/kiln/pki"
+	"kiln.dev/kiln/pki/private"
 )
 
 // elsewhere returns a bundle whose CA's key is elsewhere, with the certificates of the first

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"kiln/render/plan"
+	"kiln.dev/kiln/render/plan"
 )
 
 // RotationFact is how the name of the fact about a root begins, in a review twin and in the

@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kiln/pki"
+	"kiln.dev/kiln/pki"
 )
 
 // TestForm: mistakes in the form of a bundle are reported by line and key, all of them at once, and

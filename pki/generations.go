@@ -7,9 +7,9 @@ import (
 	"slices"
 	"strings"
 
-	"kiln/pki/root"
-	"kiln/render/config"
-	"kiln/render/text/wording"
+	"kiln.dev/kiln/pki/root"
+	"kiln.dev/kiln/render/config"
+	"kiln.dev/kiln/render/text/wording"
 )
 
 // etcdGeneration is the name under which Generations counts how often etcd was restored.

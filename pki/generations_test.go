@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kiln/pki"
+	"kiln.dev/kiln/pki"
 )
 
 // TestOlder: a lower generation of any secret makes a bundle older, and nothing else does.

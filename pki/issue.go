@@ -12,9 +12,9 @@ import (
 	"slices"
 	"time"
 
-	"kiln/pki/external"
-	"kiln/pki/private"
-	"kiln/pki/root"
+	"kiln.dev/kiln/pki/external"
+	"kiln.dev/kiln/pki/private"
+	"kiln.dev/kiln/pki/root"
 )
 
 // newAuthority makes a self-signed CA that signs leaves only.

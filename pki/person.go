@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"kiln/pki/private"
+	"kiln.dev/kiln/pki/private"
 )
 
 // Person is someone who gets a client certificate of the cluster.

@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kiln/pki"
+	"kiln.dev/kiln/pki"
 )
 
 // TestIssuePerson: a person's certificate is a client's, of the cluster's CA, with a key of its

@@ -13,9 +13,9 @@ import (
 
 	"sigs.k8s.io/yaml"
 
-	"kiln/pki/external"
-	"kiln/pki/root"
-	"kiln/render/text/yamltext"
+	"kiln.dev/kiln/pki/external"
+	"kiln.dev/kiln/pki/root"
+	"kiln.dev/kiln/render/text/yamltext"
 )
 
 // kindPublic is the kind of a stored public half.

@@ -8,8 +8,8 @@ import (
 	"slices"
 	"time"
 
-	"kiln/render/config"
-	"kiln/render/plan"
+	"kiln.dev/kiln/render/config"
+	"kiln.dev/kiln/render/plan"
 )
 
 // leafBackdate is how long before they are issued or renewed leaf certificates begin to be valid:

@@ -6,8 +6,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kiln/pki"
-	"kiln/pki/private"
+	"kiln.dev/kiln/pki"
+	"kiln.dev/kiln/pki/private"
 )
 
 // renewable returns a new bundle whose CAs live for ten years from the returned time on.

@@ -1,6 +1,6 @@
 package pki
 
-import "kiln/pki/root"
+import "kiln.dev/kiln/pki/root"
 
 // Root, Stage and Rotation are names of package root.
 type (

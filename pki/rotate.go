@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"kiln/pki/private"
+	"kiln.dev/kiln/pki/private"
 )
 
 // Rotate begins the rotation of a root. It draws the new root and trusts it beside the old one,

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"slices"
 
-	"kiln/pki/private"
+	"kiln.dev/kiln/pki/private"
 )
 
 // Root returns the root that s signs with.

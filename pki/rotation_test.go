@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kiln/pki"
+	"kiln.dev/kiln/pki"
 )
 
 // decade is how long new CAs live.

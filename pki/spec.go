@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"kiln/render/plan"
+	"kiln.dev/kiln/render/plan"
 )
 
 // Signer names the CA that signs a certificate.

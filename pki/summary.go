@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"kiln/render/text/wording"
+	"kiln.dev/kiln/render/text/wording"
 )
 
 // usageNames are the usages of kiln's leaf certificates, as Summary writes them.

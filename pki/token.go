@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"kiln/render/plan"
+	"kiln.dev/kiln/render/plan"
 )
 
 // Joining describes a bootstrap token that machines may join with.

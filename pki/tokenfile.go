@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"kiln/render/config"
+	"kiln.dev/kiln/render/config"
 )
 
 // TokenRenewal is what the bundle keeps of a pool's bootstrap token that was renewed. The

@@ -3,7 +3,7 @@ package pki
 import (
 	"time"
 
-	"kiln/render/plan"
+	"kiln.dev/kiln/render/plan"
 )
 
 // Validity returns the time span in which all of m's certificates are valid: from the latest start

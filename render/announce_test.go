@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kiln/render"
+	"kiln.dev/kiln/render"
 )
 
 // announcedFile has what announcements cost.

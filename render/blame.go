@@ -6,10 +6,10 @@ import (
 	"regexp"
 	"strings"
 
-	"kiln/render/config"
-	"kiln/render/facts/node"
-	"kiln/render/plan"
-	"kiln/render/text/wording"
+	"kiln.dev/kiln/render/config"
+	"kiln.dev/kiln/render/facts/node"
+	"kiln.dev/kiln/render/plan"
+	"kiln.dev/kiln/render/text/wording"
 )
 
 // ofPatch matches the field of a patch.

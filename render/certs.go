@@ -8,13 +8,13 @@ import (
 	"sync"
 	"time"
 
-	"kiln/pki"
-	"kiln/render/facts/node"
-	"kiln/render/folder"
-	"kiln/render/plan"
-	"kiln/render/twin/certs"
-	"kiln/render/twin/change"
-	"kiln/render/twin/review"
+	"kiln.dev/kiln/pki"
+	"kiln.dev/kiln/render/facts/node"
+	"kiln.dev/kiln/render/folder"
+	"kiln.dev/kiln/render/plan"
+	"kiln.dev/kiln/render/twin/certs"
+	"kiln.dev/kiln/render/twin/change"
+	"kiln.dev/kiln/render/twin/review"
 )
 
 // Certs lists what has an end in the rendered cluster: on its machines, and in the operator's

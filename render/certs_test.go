@@ -25,10 +25,10 @@ import (
 	"github.com/stretchr/testify/require"
 	"sigs.k8s.io/yaml"
 
-	"kiln/render"
-	"kiln/render/facts/node"
-	"kiln/render/plan"
-	"kiln/render/twin/certs"
+	"kiln.dev/kiln/render"
+	"kiln.dev/kiln/render/facts/node"
+	"kiln.dev/kiln/render/plan"
+	"kiln.dev/kiln/render/twin/certs"
 )
 
 var (

@@ -15,13 +15,13 @@ import (
 	"github.com/stretchr/testify/require"
 	"sigs.k8s.io/yaml"
 
-	"kiln/patches"
-	"kiln/pki"
-	"kiln/render"
-	"kiln/render/config"
-	"kiln/render/fleet/rollout"
-	"kiln/render/plan"
-	"kiln/render/twin/change"
+	"kiln.dev/kiln/patches"
+	"kiln.dev/kiln/pki"
+	"kiln.dev/kiln/render"
+	"kiln.dev/kiln/render/config"
+	"kiln.dev/kiln/render/fleet/rollout"
+	"kiln.dev/kiln/render/plan"
+	"kiln.dev/kiln/render/twin/change"
 )
 
 const changes = "../testdata/changes"

@@ -6,8 +6,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kiln/render"
-	"kiln/render/config"
+	"kiln.dev/kiln/render"
+	"kiln.dev/kiln/render/config"
 )
 
 // TestUnknownChecks: a name in ignorePreflight that is no check is a problem of the layer that has

@@ -10,12 +10,12 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kiln/render"
-	"kiln/render/config"
-	"kiln/render/facts/node"
-	"kiln/render/pack/cloudinit"
-	"kiln/render/pack/ignition"
-	"kiln/render/twin/review"
+	"kiln.dev/kiln/render"
+	"kiln.dev/kiln/render/config"
+	"kiln.dev/kiln/render/facts/node"
+	"kiln.dev/kiln/render/pack/cloudinit"
+	"kiln.dev/kiln/render/pack/ignition"
+	"kiln.dev/kiln/render/twin/review"
 )
 
 // unpacked returns the machine of a document or body.

@@ -6,11 +6,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kiln/pki"
-	"kiln/pki/private"
-	"kiln/render"
-	"kiln/render/config"
-	"kiln/render/plan"
+	"kiln.dev/kiln/pki"
+	"kiln.dev/kiln/pki/private"
+	"kiln.dev/kiln/render"
+	"kiln.dev/kiln/render/config"
+	"kiln.dev/kiln/render/plan"
 )
 
 // TestBalancerOfPools: the machines of a pool join through their balancer too, and patches change

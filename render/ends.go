@@ -4,11 +4,11 @@ import (
 	"errors"
 	"time"
 
-	"kiln/pki"
-	"kiln/pki/request"
-	"kiln/render/machine/assembly"
-	"kiln/render/plan"
-	"kiln/render/twin/change"
+	"kiln.dev/kiln/pki"
+	"kiln.dev/kiln/pki/request"
+	"kiln.dev/kiln/render/machine/assembly"
+	"kiln.dev/kiln/render/plan"
+	"kiln.dev/kiln/render/twin/change"
 )
 
 // Ends returns when the documents of all machines stop being usable, in the plan's order.

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"slices"
 
-	"kiln/render/config"
+	"kiln.dev/kiln/render/config"
 )
 
 // maxErrors bounds how many errors of machines are shown: one mistake often repeats on every

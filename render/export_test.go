@@ -1,11 +1,11 @@
 package render
 
 import (
-	"kiln/manifests"
-	"kiln/render/facts/node"
-	"kiln/render/plan"
-	"kiln/render/secret"
-	"kiln/render/twin/review"
+	"kiln.dev/kiln/manifests"
+	"kiln.dev/kiln/render/facts/node"
+	"kiln.dev/kiln/render/plan"
+	"kiln.dev/kiln/render/secret"
+	"kiln.dev/kiln/render/twin/review"
 )
 
 // EditObjects changes the objects that the API server is to hold. It must be called before any

@@ -10,11 +10,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kiln/render"
-	"kiln/render/config"
-	"kiln/render/facts/node"
-	"kiln/render/pack/document"
-	"kiln/render/secret"
+	"kiln.dev/kiln/render"
+	"kiln.dev/kiln/render/config"
+	"kiln.dev/kiln/render/facts/node"
+	"kiln.dev/kiln/render/pack/document"
+	"kiln.dev/kiln/render/secret"
 )
 
 // worthIn returns the greatest worth of the secrets of n that lie in part, which is a document or a

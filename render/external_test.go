@@ -12,12 +12,12 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kiln/pki"
-	"kiln/pki/private"
-	"kiln/pki/request"
-	"kiln/render"
-	"kiln/render/config"
-	"kiln/render/plan"
+	"kiln.dev/kiln/pki"
+	"kiln.dev/kiln/pki/private"
+	"kiln.dev/kiln/pki/request"
+	"kiln.dev/kiln/render"
+	"kiln.dev/kiln/render/config"
+	"kiln.dev/kiln/render/plan"
 )
 
 // TestSignedElsewhere: a cluster whose CAs sign elsewhere is the same cluster. A golden one loses

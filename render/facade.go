@@ -1,9 +1,9 @@
 package render
 
 import (
-	"kiln/render/pack/document"
-	"kiln/render/twin/change"
-	"kiln/render/twin/review"
+	"kiln.dev/kiln/render/pack/document"
+	"kiln.dev/kiln/render/twin/change"
+	"kiln.dev/kiln/render/twin/review"
 )
 
 // What follows stands here under a second name because the verbs import the driver and not the

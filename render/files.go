@@ -10,13 +10,13 @@ import (
 
 	"sigs.k8s.io/yaml"
 
-	"kiln/pki"
-	"kiln/render/config"
-	"kiln/render/folder"
-	"kiln/render/machine/assembly"
-	"kiln/render/pack/document"
-	"kiln/render/plan"
-	"kiln/render/twin/review"
+	"kiln.dev/kiln/pki"
+	"kiln.dev/kiln/render/config"
+	"kiln.dev/kiln/render/folder"
+	"kiln.dev/kiln/render/machine/assembly"
+	"kiln.dev/kiln/render/pack/document"
+	"kiln.dev/kiln/render/plan"
+	"kiln.dev/kiln/render/twin/review"
 )
 
 // WritePublic writes the public half of a bundle to the file path. It replaces only a file that

@@ -13,12 +13,12 @@ import (
 	"github.com/stretchr/testify/require"
 	"sigs.k8s.io/yaml"
 
-	"kiln/pki"
-	"kiln/pki/private"
-	"kiln/render"
-	"kiln/render/config"
-	"kiln/render/facts/target"
-	"kiln/test/need"
+	"kiln.dev/kiln/pki"
+	"kiln.dev/kiln/pki/private"
+	"kiln.dev/kiln/render"
+	"kiln.dev/kiln/render/config"
+	"kiln.dev/kiln/render/facts/target"
+	"kiln.dev/kiln/test/need"
 )
 
 // withFlannel is a cluster of Flannel's. NETWORK is more of spec.network, A and B are addresses.

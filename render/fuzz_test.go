@@ -12,11 +12,11 @@ import (
 	"github.com/stretchr/testify/require"
 	"sigs.k8s.io/yaml"
 
-	"kiln/pki"
-	"kiln/pki/private"
-	"kiln/render"
-	"kiln/render/config"
-	"kiln/render/facts/node"
+	"kiln.dev/kiln/pki"
+	"kiln.dev/kiln/pki/private"
+	"kiln.dev/kiln/render"
+	"kiln.dev/kiln/render/config"
+	"kiln.dev/kiln/render/facts/node"
 )
 
 // FuzzValues puts arbitrary text into every field that takes text. A configuration that Parse

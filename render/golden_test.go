@@ -14,13 +14,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kiln/pki"
-	"kiln/pki/private"
-	"kiln/render"
-	"kiln/render/config"
-	"kiln/render/folder"
-	"kiln/render/pack/cloudinit"
-	"kiln/render/pack/ignition"
+	"kiln.dev/kiln/pki"
+	"kiln.dev/kiln/pki/private"
+	"kiln.dev/kiln/render"
+	"kiln.dev/kiln/render/config"
+	"kiln.dev/kiln/render/folder"
+	"kiln.dev/kiln/render/pack/cloudinit"
+	"kiln.dev/kiln/render/pack/ignition"
 )
 
 var update = flag.Bool("update", false, "rewrite the goldens")

@@ -15,10 +15,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kiln/render"
-	"kiln/render/facts/node"
-	"kiln/render/pack/compress"
-	"kiln/render/plan"
+	"kiln.dev/kiln/render"
+	"kiln.dev/kiln/render/facts/node"
+	"kiln.dev/kiln/render/pack/compress"
+	"kiln.dev/kiln/render/plan"
 )
 
 // hookFile holds the most bytes that the hook may have on each kind of machine. Its figures only

@@ -17,9 +17,9 @@ import (
 	"github.com/stretchr/testify/require"
 	"sigs.k8s.io/yaml"
 
-	"kiln/render/facts/node"
-	"kiln/render/plan"
-	"kiln/test/need"
+	"kiln.dev/kiln/render/facts/node"
+	"kiln.dev/kiln/render/plan"
+	"kiln.dev/kiln/test/need"
 )
 
 func unseen(r rune) bool { return r != '\n' && r != '\t' && !unicode.IsGraphic(r) }

@@ -15,12 +15,12 @@ import (
 	"github.com/stretchr/testify/require"
 	"sigs.k8s.io/yaml"
 
-	"kiln/pki"
-	"kiln/pki/private"
-	"kiln/render"
-	"kiln/render/config"
-	"kiln/render/facts/node"
-	"kiln/render/twin/change"
+	"kiln.dev/kiln/pki"
+	"kiln.dev/kiln/pki/private"
+	"kiln.dev/kiln/render"
+	"kiln.dev/kiln/render/config"
+	"kiln.dev/kiln/render/facts/node"
+	"kiln.dev/kiln/render/twin/change"
 )
 
 // hostileAll renders all that Parse accepts, packs every document and writes every difference. It

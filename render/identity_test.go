@@ -7,11 +7,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kiln/pki"
-	"kiln/render"
-	"kiln/render/facts/node"
-	"kiln/render/plan"
-	"kiln/render/twin/review"
+	"kiln.dev/kiln/pki"
+	"kiln.dev/kiln/render"
+	"kiln.dev/kiln/render/facts/node"
+	"kiln.dev/kiln/render/plan"
+	"kiln.dev/kiln/render/twin/review"
 )
 
 // identity returns what the last line of the machine's list of files says of it.

@@ -5,8 +5,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kiln/render/facts/node"
-	"kiln/render/machine/layout"
+	"kiln.dev/kiln/render/facts/node"
+	"kiln.dev/kiln/render/machine/layout"
 )
 
 // TestLayout: every file that kiln puts on a machine of any case has a row in the table of files,

@@ -12,19 +12,19 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kiln/patches"
-	"kiln/pki"
-	"kiln/render"
-	"kiln/render/config"
-	"kiln/render/facts/node"
-	"kiln/render/fleet/rollout"
-	"kiln/render/fleet/verify"
-	"kiln/render/machine/layout"
-	"kiln/render/plan"
-	"kiln/render/twin/change"
-	"kiln/render/twin/review"
-	"kiln/test/need"
-	"kiln/test/script"
+	"kiln.dev/kiln/patches"
+	"kiln.dev/kiln/pki"
+	"kiln.dev/kiln/render"
+	"kiln.dev/kiln/render/config"
+	"kiln.dev/kiln/render/facts/node"
+	"kiln.dev/kiln/render/fleet/rollout"
+	"kiln.dev/kiln/render/fleet/verify"
+	"kiln.dev/kiln/render/machine/layout"
+	"kiln.dev/kiln/render/plan"
+	"kiln.dev/kiln/render/twin/change"
+	"kiln.dev/kiln/render/twin/review"
+	"kiln.dev/kiln/test/need"
+	"kiln.dev/kiln/test/script"
 )
 
 const (

@@ -5,7 +5,7 @@ import (
 	"math/rand/v2"
 	"slices"
 
-	"kiln/render/kube/flags"
+	"kiln.dev/kiln/render/kube/flags"
 )
 
 // mutated is the minor of the clusters of TestMutations.

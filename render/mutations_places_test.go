@@ -6,7 +6,7 @@ import (
 	"math/rand/v2"
 	"strings"
 
-	"kiln/render/kube/flags"
+	"kiln.dev/kiln/render/kube/flags"
 )
 
 // shape is what a value has to be.

@@ -6,8 +6,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kiln/render/config"
-	"kiln/render/pack/document"
+	"kiln.dev/kiln/render/config"
+	"kiln.dev/kiln/render/pack/document"
 )
 
 // TestRenderedNames: the configuration cannot name any file that Write makes beside it.

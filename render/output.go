@@ -13,10 +13,10 @@ import (
 	"strings"
 	"syscall"
 
-	"kiln/render/config"
-	"kiln/render/folder"
-	"kiln/render/pack/compress"
-	"kiln/render/pack/document"
+	"kiln.dev/kiln/render/config"
+	"kiln.dev/kiln/render/folder"
+	"kiln.dev/kiln/render/pack/compress"
+	"kiln.dev/kiln/render/pack/document"
 )
 
 // Rendered returns the output folder to which name belongs, its inventory, and the entries that

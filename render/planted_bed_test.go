@@ -13,9 +13,9 @@ import (
 	"github.com/stretchr/testify/require"
 	"sigs.k8s.io/yaml"
 
-	"kiln/pki"
-	"kiln/render"
-	"kiln/render/config"
+	"kiln.dev/kiln/pki"
+	"kiln.dev/kiln/render"
+	"kiln.dev/kiln/render/config"
 )
 
 // bed is a golden case into which a secret is planted: its cluster.yaml as values, and the files

@@ -15,15 +15,15 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kiln/render"
-	"kiln/render/fleet/report"
-	"kiln/render/fleet/rollout"
-	"kiln/render/pack/cloudinit"
-	"kiln/render/pack/compress"
-	"kiln/render/pack/ignition"
-	"kiln/render/text/wording"
-	"kiln/render/twin/change"
-	"kiln/render/twin/review"
+	"kiln.dev/kiln/render"
+	"kiln.dev/kiln/render/fleet/report"
+	"kiln.dev/kiln/render/fleet/rollout"
+	"kiln.dev/kiln/render/pack/cloudinit"
+	"kiln.dev/kiln/render/pack/compress"
+	"kiln.dev/kiln/render/pack/ignition"
+	"kiln.dev/kiln/render/text/wording"
+	"kiln.dev/kiln/render/twin/change"
+	"kiln.dev/kiln/render/twin/review"
 )
 
 // encodings are the encodings in which a secret is planted.

@@ -16,12 +16,12 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kiln/render/facts/node"
-	"kiln/render/facts/target"
-	"kiln/render/pack/cloudinit"
-	"kiln/render/pack/document"
-	"kiln/render/pack/ignition"
-	"kiln/test/need"
+	"kiln.dev/kiln/render/facts/node"
+	"kiln.dev/kiln/render/facts/target"
+	"kiln.dev/kiln/render/pack/cloudinit"
+	"kiln.dev/kiln/render/pack/document"
+	"kiln.dev/kiln/render/pack/ignition"
+	"kiln.dev/kiln/test/need"
 )
 
 // Goldens of bytes, so that a change that costs some is seen in review: of documents on each

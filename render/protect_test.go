@@ -11,10 +11,10 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.yaml.in/yaml/v3"
 
-	"kiln/render/facts/node"
-	"kiln/render/facts/target"
-	"kiln/render/pack/cloudinit"
-	"kiln/render/pack/compress"
+	"kiln.dev/kiln/render/facts/node"
+	"kiln.dev/kiln/render/facts/target"
+	"kiln.dev/kiln/render/pack/cloudinit"
+	"kiln.dev/kiln/render/pack/compress"
 )
 
 // userData is a golden document for cloud-init, and the body that it fetches.

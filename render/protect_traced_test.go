@@ -16,8 +16,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kiln/test/need"
-	"kiln/test/script"
+	"kiln.dev/kiln/test/need"
+	"kiln.dev/kiln/test/script"
 )
 
 // booting boots documents in roots of their own with cloud-init's own code: bootcmd, and

@@ -9,10 +9,10 @@ import (
 	"slices"
 	"strings"
 
-	"kiln/pki"
-	"kiln/render/config"
-	"kiln/render/folder"
-	"kiln/render/machine/addons"
+	"kiln.dev/kiln/pki"
+	"kiln.dev/kiln/render/config"
+	"kiln.dev/kiln/render/folder"
+	"kiln.dev/kiln/render/machine/addons"
 )
 
 // maxConfig is how many bytes a configuration may have. config.Parse has its own,

@@ -1,8 +1,8 @@
 package render_test
 
 import (
-	"kiln/pki"
-	"kiln/render/plan"
+	"kiln.dev/kiln/pki"
+	"kiln.dev/kiln/render/plan"
 )
 
 // etcdRefusals has the rows for etcd machines and for members on machines of their own.

@@ -1,6 +1,6 @@
 package render_test
 
-import "kiln/render/plan"
+import "kiln.dev/kiln/render/plan"
 
 // fileRefusals has the rows for files that programs name, and for the rights of pods to use them.
 var fileRefusals = []refusal{

@@ -3,7 +3,7 @@ package render_test
 import (
 	"net/netip"
 
-	"kiln/render/plan"
+	"kiln.dev/kiln/render/plan"
 )
 
 // portRefusals has the rows for ports.

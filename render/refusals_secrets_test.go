@@ -4,8 +4,8 @@ import (
 	"encoding/base64"
 	"slices"
 
-	"kiln/render/facts/node"
-	"kiln/render/plan"
+	"kiln.dev/kiln/render/facts/node"
+	"kiln.dev/kiln/render/plan"
 )
 
 // treeRefusals has the rows for the tree of files and for secrets: which paths there may be, and

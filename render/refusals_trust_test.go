@@ -4,8 +4,8 @@ import (
 	"net/netip"
 	"time"
 
-	"kiln/pki"
-	"kiln/render/plan"
+	"kiln.dev/kiln/pki"
+	"kiln.dev/kiln/render/plan"
 )
 
 // nameRefusals has the rows for servers and the names in their certificates.

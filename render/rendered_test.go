@@ -10,7 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kiln/render"
+	"kiln.dev/kiln/render"
 )
 
 // folderOf returns an output folder with these entries. Each document holds its own name.

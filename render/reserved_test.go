@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"sigs.k8s.io/yaml"
 
-	"kiln/render/plan"
+	"kiln.dev/kiln/render/plan"
 )
 
 // TestSystemReserved: pods leave a part of their machine to the system, by default and with amounts

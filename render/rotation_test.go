@@ -28,12 +28,12 @@ import (
 	"github.com/stretchr/testify/require"
 	"sigs.k8s.io/yaml"
 
-	"kiln/pki"
-	"kiln/pki/private"
-	"kiln/render"
-	finished "kiln/render/check/machine"
-	"kiln/render/config"
-	"kiln/render/facts/node"
+	"kiln.dev/kiln/pki"
+	"kiln.dev/kiln/pki/private"
+	"kiln.dev/kiln/render"
+	finished "kiln.dev/kiln/render/check/machine"
+	"kiln.dev/kiln/render/config"
+	"kiln.dev/kiln/render/facts/node"
 )
 
 var (

@@ -5,7 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kiln/render/twin/review"
+	"kiln.dev/kiln/render/twin/review"
 )
 
 // TestTwinIsReadAsItWasWritten: the state that is read from the twin of a case is the state that

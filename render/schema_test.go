@@ -10,9 +10,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kiln/render/facts/node"
-	"kiln/render/pack/cloudinit"
-	"kiln/test/need"
+	"kiln.dev/kiln/render/facts/node"
+	"kiln.dev/kiln/render/pack/cloudinit"
+	"kiln.dev/kiln/test/need"
 )
 
 // judging runs "cloud-init schema" on each file of a folder. One process does it for all of them,

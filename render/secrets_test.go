@@ -9,11 +9,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kiln/pki"
-	"kiln/render"
-	"kiln/render/facts/node"
-	"kiln/render/plan"
-	"kiln/render/secret"
+	"kiln.dev/kiln/pki"
+	"kiln.dev/kiln/render"
+	"kiln.dev/kiln/render/facts/node"
+	"kiln.dev/kiln/render/plan"
+	"kiln.dev/kiln/render/secret"
 )
 
 const secretsPage = "../docs/secrets.md"

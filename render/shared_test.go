@@ -14,8 +14,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kiln/render"
-	"kiln/render/facts/node"
+	"kiln.dev/kiln/render"
+	"kiln.dev/kiln/render/facts/node"
 )
 
 // all makes the tests look at everything. Without it they look at one of several that are alike.

@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kiln/render/plan"
+	"kiln.dev/kiln/render/plan"
 )
 
 // TestShutdown: logind waits as long as the kubelet needs, by default and with each setting of the

@@ -7,9 +7,9 @@ import (
 	"strconv"
 	"strings"
 
-	"kiln/render/facts/node"
-	"kiln/render/pack/document"
-	"kiln/render/plan"
+	"kiln.dev/kiln/render/facts/node"
+	"kiln.dev/kiln/render/pack/document"
+	"kiln.dev/kiln/render/plan"
 )
 
 // Size is the size of a document, and what of it the user brought.

@@ -5,7 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kiln/render"
+	"kiln.dev/kiln/render"
 )
 
 // TestSizes: what the user brought is told from kiln's own files, add-ons too, and no secret is

@@ -5,11 +5,11 @@ import (
 	"io/fs"
 	"slices"
 
-	"kiln/render/facts/node"
-	"kiln/render/folder"
-	"kiln/render/pack/document"
-	"kiln/render/twin/change"
-	"kiln/render/twin/review"
+	"kiln.dev/kiln/render/facts/node"
+	"kiln.dev/kiln/render/folder"
+	"kiln.dev/kiln/render/pack/document"
+	"kiln.dev/kiln/render/twin/change"
+	"kiln.dev/kiln/render/twin/review"
 )
 
 // State returns the rendered cluster in the form in which two clusters are compared. It needs no

@@ -13,8 +13,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kiln/render/facts/node"
-	"kiln/test/need"
+	"kiln.dev/kiln/render/facts/node"
+	"kiln.dev/kiln/test/need"
 )
 
 const unitFolder = "/etc/systemd/system/"

@@ -5,9 +5,9 @@ import (
 	"slices"
 	"strings"
 
-	"kiln/render/facts/node"
-	"kiln/render/facts/target"
-	"kiln/render/secret"
+	"kiln.dev/kiln/render/facts/node"
+	"kiln.dev/kiln/render/facts/target"
+	"kiln.dev/kiln/render/secret"
 )
 
 // secretTable returns the table of secrets as docs/secrets.md shows it, in Markdown.

@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kiln/render/plan"
+	"kiln.dev/kiln/render/plan"
 )
 
 // TestTLSMinVersion: with security.tlsMinVersion: VersionTLS13 all servers speak TLS 1.3 alone, and

@@ -8,9 +8,9 @@ import (
 	"path/filepath"
 	"slices"
 
-	"kiln/render/folder"
-	"kiln/render/twin/change"
-	"kiln/render/twin/review"
+	"kiln.dev/kiln/render/folder"
+	"kiln.dev/kiln/render/twin/change"
+	"kiln.dev/kiln/render/twin/review"
 )
 
 // openTwin opens the twin's folder. It fails if the folder belongs to another cluster or holds

@@ -14,12 +14,12 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kiln/pki"
-	"kiln/render"
-	"kiln/render/config"
-	"kiln/render/facts/node"
-	"kiln/render/text/wording"
-	"kiln/render/twin/review"
+	"kiln.dev/kiln/pki"
+	"kiln.dev/kiln/render"
+	"kiln.dev/kiln/render/config"
+	"kiln.dev/kiln/render/facts/node"
+	"kiln.dev/kiln/render/text/wording"
+	"kiln.dev/kiln/render/twin/review"
 )
 
 // cluster returns a small cluster of one control plane and some workers; the lines are added to

@@ -8,11 +8,11 @@ import (
 	"os"
 	"path/filepath"
 
-	"kiln/render/facts/target"
-	"kiln/render/folder"
-	"kiln/render/pack/compress"
-	"kiln/render/pack/document"
-	"kiln/render/twin/review"
+	"kiln.dev/kiln/render/facts/target"
+	"kiln.dev/kiln/render/folder"
+	"kiln.dev/kiln/render/pack/compress"
+	"kiln.dev/kiln/render/pack/document"
+	"kiln.dev/kiln/render/twin/review"
 )
 
 // Unpack reads a boot document in any form that review.ParseDocument knows: from the file path,

@@ -14,12 +14,12 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kiln/render"
-	"kiln/render/facts/node"
-	"kiln/render/pack/cloudinit"
-	"kiln/render/pack/compress"
-	"kiln/render/plan"
-	"kiln/render/twin/review"
+	"kiln.dev/kiln/render"
+	"kiln.dev/kiln/render/facts/node"
+	"kiln.dev/kiln/render/pack/cloudinit"
+	"kiln.dev/kiln/render/pack/compress"
+	"kiln.dev/kiln/render/plan"
+	"kiln.dev/kiln/render/twin/review"
 )
 
 // confidential returns the windows that must not be in the output of unpack: those that must not be

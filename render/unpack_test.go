@@ -17,12 +17,12 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kiln/render"
-	"kiln/render/facts/node"
-	"kiln/render/pack/cloudinit"
-	"kiln/render/pack/compress"
-	"kiln/render/pack/ignition"
-	"kiln/render/twin/review"
+	"kiln.dev/kiln/render"
+	"kiln.dev/kiln/render/facts/node"
+	"kiln.dev/kiln/render/pack/cloudinit"
+	"kiln.dev/kiln/render/pack/compress"
+	"kiln.dev/kiln/render/pack/ignition"
+	"kiln.dev/kiln/render/twin/review"
 )
 
 // packed returns a shared machine's documents: in both formats, plain and compressed, by a name for

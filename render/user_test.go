@@ -5,9 +5,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kiln/render"
-	"kiln/render/config"
-	"kiln/render/pack/cloudinit"
+	"kiln.dev/kiln/render"
+	"kiln.dev/kiln/render/config"
+	"kiln.dev/kiln/render/pack/cloudinit"
 )
 
 // TestMountsHideNothing: cloud-init must not mount anything over a file of the document.

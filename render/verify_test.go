@@ -14,10 +14,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kiln/render/facts/node"
-	verified "kiln/render/fleet/verify"
-	"kiln/test/need"
-	"kiln/test/script"
+	"kiln.dev/kiln/render/facts/node"
+	verified "kiln.dev/kiln/render/fleet/verify"
+	"kiln.dev/kiln/test/need"
+	"kiln.dev/kiln/test/script"
 )
 
 // aTree is a machine that is done, as files under a temporary root, with fake programs before the

@@ -9,10 +9,10 @@ import (
 	"sync"
 	"time"
 
-	"kiln/render/folder"
-	"kiln/render/pack/document"
-	"kiln/render/plan"
-	"kiln/render/twin/review"
+	"kiln.dev/kiln/render/folder"
+	"kiln.dev/kiln/render/pack/document"
+	"kiln.dev/kiln/render/plan"
+	"kiln.dev/kiln/render/twin/review"
 )
 
 // Names of files in the output folder.

@@ -11,7 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kiln/render"
+	"kiln.dev/kiln/render"
 )
 
 // snapshot returns every file and folder below dir with its mode and content.

@@ -18,8 +18,8 @@ import (
 	"testing"
 	"time"
 
-	"kiln/templates"
-	"kiln/test/need"
+	"kiln.dev/kiln/templates"
+	"kiln.dev/kiln/test/need"
 )
 
 // An announcer is a machine that runs /etc/kiln/announce with the real curl, and the server to

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"kiln/templates"
+	"kiln.dev/kiln/templates"
 )
 
 // snapshot is a snapshot as etcd sends it: pages of its data, followed by their SHA-256.

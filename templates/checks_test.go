@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"kiln/templates"
-	"kiln/test/need"
+	"kiln.dev/kiln/templates"
+	"kiln.dev/kiln/test/need"
 )
 
 // files are the files of a machine, by path. A path that ends in a slash is a folder; the content

@@ -21,7 +21,7 @@ import (
 	"testing"
 	"time"
 
-	"kiln/test/need"
+	"kiln.dev/kiln/test/need"
 )
 
 // credential returns a certificate of the CA and its key in PEM; without a CA it returns a CA.

@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"kiln/test/need"
+	"kiln.dev/kiln/test/need"
 )
 
 // mirror is a server with what a machine fetches. It can behave badly.

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"kiln/templates"
+	"kiln.dev/kiln/templates"
 )
 
 // TestBootIsInert: no value is ever run as a program.

@@ -14,9 +14,9 @@ import (
 	"strings"
 	"testing"
 
-	"kiln/templates"
-	"kiln/test/need"
-	"kiln/test/script"
+	"kiln.dev/kiln/templates"
+	"kiln.dev/kiln/test/need"
+	"kiln.dev/kiln/test/script"
 )
 
 // all runs every test and every row of a table under every shell, and kills the hook before each of

@@ -10,9 +10,9 @@ import (
 	"sync"
 	"testing"
 
-	"kiln/render/facts/target"
-	"kiln/templates"
-	"kiln/test/need"
+	"kiln.dev/kiln/render/facts/target"
+	"kiln.dev/kiln/templates"
+	"kiln.dev/kiln/test/need"
 )
 
 // ofPool makes a worker one of a pool. Its Node has these addresses: of a family the one of the

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"kiln/render/machine/preflight"
-	"kiln/test/need"
+	"kiln.dev/kiln/render/machine/preflight"
+	"kiln.dev/kiln/test/need"
 )
 
 // TestReadme: the first boot that the README shows is what the hook says on that machine, a single

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"kiln/test/need"
+	"kiln.dev/kiln/test/need"
 )
 
 const kubeletCurrent = "/var/lib/kubelet/pki/kubelet-client-current.pem"

@@ -9,7 +9,7 @@ import (
 
 	"mvdan.cc/sh/v3/syntax"
 
-	"kiln/templates"
+	"kiln.dev/kiln/templates"
 )
 
 // shellFunctions returns the functions that a shell program defines, by name.

@@ -14,9 +14,9 @@ import (
 	"testing"
 	"time"
 
-	"kiln/render/config"
-	"kiln/templates"
-	"kiln/test/need"
+	"kiln.dev/kiln/render/config"
+	"kiln.dev/kiln/templates"
+	"kiln.dev/kiln/test/need"
 )
 
 func TestScriptsAreStripped(t *testing.T) {

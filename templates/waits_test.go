@@ -6,7 +6,7 @@ import (
 	"syscall"
 	"testing"
 
-	"kiln/test/need"
+	"kiln.dev/kiln/test/need"
 )
 
 // TestBootGoesOn: a machine that was stopped finishes once the cause is removed, without repeating

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"kiln/templates"
-	"kiln/test/need"
+	"kiln.dev/kiln/templates"
+	"kiln.dev/kiln/test/need"
 )
 
 // TestWall sets the rules of kiln-wall.service with the real ip, in a network of its own: they

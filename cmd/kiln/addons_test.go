@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"sigs.k8s.io/yaml"
 
-	"kiln/render/facts/target"
+	"kiln.dev/kiln/render/facts/target"
 )
 
 const addonExamples = "../../docs/examples/addons"

@@ -12,14 +12,14 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"kiln/cmd/kiln/state"
-	"kiln/cmd/kiln/term"
-	"kiln/cmd/kiln/vault"
-	"kiln/render"
-	"kiln/render/fleet/rollout"
-	"kiln/render/fleet/verify"
-	"kiln/render/text/wording"
-	"kiln/render/twin/change"
+	"kiln.dev/kiln/cmd/kiln/state"
+	"kiln.dev/kiln/cmd/kiln/term"
+	"kiln.dev/kiln/cmd/kiln/vault"
+	"kiln.dev/kiln/render"
+	"kiln.dev/kiln/render/fleet/rollout"
+	"kiln.dev/kiln/render/fleet/verify"
+	"kiln.dev/kiln/render/text/wording"
+	"kiln.dev/kiln/render/twin/change"
 )
 
 type applyFlags struct {

@@ -14,10 +14,10 @@ import (
 	"github.com/stretchr/testify/require"
 	"sigs.k8s.io/yaml"
 
-	"kiln/cmd/kiln/boot/media"
-	"kiln/render/config"
-	"kiln/render/facts/target"
-	"kiln/render/fleet/rollout"
+	"kiln.dev/kiln/cmd/kiln/boot/media"
+	"kiln.dev/kiln/render/config"
+	"kiln.dev/kiln/render/facts/target"
+	"kiln.dev/kiln/render/fleet/rollout"
 )
 
 // TestExamples: the examples for CI and pre-commit are YAML, and the commands in them are command

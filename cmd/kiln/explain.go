@@ -8,12 +8,12 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"kiln/cmd/kiln/term"
-	"kiln/cmd/kiln/vault"
-	"kiln/render"
-	"kiln/render/config"
-	"kiln/render/folder"
-	"kiln/render/text/wording"
+	"kiln.dev/kiln/cmd/kiln/term"
+	"kiln.dev/kiln/cmd/kiln/vault"
+	"kiln.dev/kiln/render"
+	"kiln.dev/kiln/render/config"
+	"kiln.dev/kiln/render/folder"
+	"kiln.dev/kiln/render/text/wording"
 )
 
 type explainFlags struct {

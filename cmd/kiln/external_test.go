@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kiln/test/need"
+	"kiln.dev/kiln/test/need"
 )
 
 // TestExternalCA types what the console blocks of docs/external-ca.md show, with OpenSSL as the CA.

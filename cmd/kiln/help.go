@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"kiln/cmd/kiln/term"
+	"kiln.dev/kiln/cmd/kiln/term"
 )
 
 // helpCommand takes the place of cobra's, which prints the main help for an unknown verb, and

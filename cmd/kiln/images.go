@@ -5,8 +5,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"kiln/cmd/kiln/term"
-	"kiln/render/folder"
+	"kiln.dev/kiln/cmd/kiln/term"
+	"kiln.dev/kiln/render/folder"
 )
 
 func imagesCommand() *cobra.Command {

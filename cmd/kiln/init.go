@@ -9,10 +9,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"kiln/cmd/kiln/term"
-	"kiln/render/config"
-	"kiln/render/facts/target"
-	"kiln/render/folder"
+	"kiln.dev/kiln/cmd/kiln/term"
+	"kiln.dev/kiln/render/config"
+	"kiln.dev/kiln/render/facts/target"
+	"kiln.dev/kiln/render/folder"
 )
 
 func initCommand() *cobra.Command {

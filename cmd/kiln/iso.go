@@ -5,10 +5,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"kiln/cmd/kiln/boot/bootmedia"
-	"kiln/cmd/kiln/term"
-	"kiln/cmd/kiln/vault"
-	"kiln/render"
+	"kiln.dev/kiln/cmd/kiln/boot/bootmedia"
+	"kiln.dev/kiln/cmd/kiln/term"
+	"kiln.dev/kiln/cmd/kiln/vault"
+	"kiln.dev/kiln/render"
 )
 
 type isoFlags struct{ out, form string }

@@ -15,8 +15,8 @@ import (
 	"filippo.io/age"
 	"github.com/stretchr/testify/require"
 
-	"kiln/cmd/kiln/vault"
-	"kiln/test/need"
+	"kiln.dev/kiln/cmd/kiln/vault"
+	"kiln.dev/kiln/test/need"
 )
 
 // kills is how often each verb is killed. With one, each verb meets one of the other cuts, by

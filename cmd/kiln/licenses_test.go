@@ -35,7 +35,7 @@ func linked(t *testing.T) []module {
 	found := map[string]*module{}
 	for _, p := range platforms {
 		system, arch, _ := strings.Cut(p, "/")
-		cmd := exec.Command("go", "list", "-deps", "-f", form, "kiln/cmd/kiln")
+		cmd := exec.Command("go", "list", "-deps", "-f", form, ".")
 		cmd.Env = append(os.Environ(), "GOOS="+system, "GOARCH="+arch, "CGO_ENABLED=0")
 		out, err := cmd.Output()
 		require.NoError(t, err, p)

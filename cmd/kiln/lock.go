@@ -8,11 +8,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"kiln/cmd/kiln/lock"
-	"kiln/cmd/kiln/term"
-	"kiln/render"
-	"kiln/render/config"
-	"kiln/render/folder"
+	"kiln.dev/kiln/cmd/kiln/lock"
+	"kiln.dev/kiln/cmd/kiln/term"
+	"kiln.dev/kiln/render"
+	"kiln.dev/kiln/render/config"
+	"kiln.dev/kiln/render/folder"
 )
 
 // lockFlags are the flags of kiln lock.

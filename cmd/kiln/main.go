@@ -12,11 +12,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"kiln/cmd/kiln/compare"
-	"kiln/cmd/kiln/status"
-	"kiln/cmd/kiln/term"
-	"kiln/cmd/kiln/upkeep"
-	"kiln/render/folder"
+	"kiln.dev/kiln/cmd/kiln/compare"
+	"kiln.dev/kiln/cmd/kiln/status"
+	"kiln.dev/kiln/cmd/kiln/term"
+	"kiln.dev/kiln/cmd/kiln/upkeep"
+	"kiln.dev/kiln/render/folder"
 )
 
 func main() {

@@ -5,15 +5,15 @@ package main
 import (
 	"time"
 
-	"kiln/cmd/kiln/state"
-	"kiln/cmd/kiln/summary"
-	"kiln/cmd/kiln/term"
-	"kiln/render"
-	"kiln/render/fleet/report"
-	"kiln/render/fleet/rollout"
-	"kiln/render/folder"
-	"kiln/render/text/wording"
-	"kiln/render/twin/change"
+	"kiln.dev/kiln/cmd/kiln/state"
+	"kiln.dev/kiln/cmd/kiln/summary"
+	"kiln.dev/kiln/cmd/kiln/term"
+	"kiln.dev/kiln/render"
+	"kiln.dev/kiln/render/fleet/report"
+	"kiln.dev/kiln/render/fleet/rollout"
+	"kiln.dev/kiln/render/folder"
+	"kiln.dev/kiln/render/text/wording"
+	"kiln.dev/kiln/render/twin/change"
 )
 
 // pageInput is what the page is made from.

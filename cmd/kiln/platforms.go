@@ -8,9 +8,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"kiln/cmd/kiln/term"
-	"kiln/render/facts/target"
-	"kiln/render/text/wording"
+	"kiln.dev/kiln/cmd/kiln/term"
+	"kiln.dev/kiln/render/facts/target"
+	"kiln.dev/kiln/render/text/wording"
 )
 
 func platformsCommand() *cobra.Command {

@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"kiln/test/need"
+	"kiln.dev/kiln/test/need"
 
 	"github.com/stretchr/testify/require"
 )

@@ -11,8 +11,8 @@ import (
 	"strings"
 	"time"
 
-	"kiln/cmd/kiln/term"
-	"kiln/render/folder"
+	"kiln.dev/kiln/cmd/kiln/term"
+	"kiln.dev/kiln/render/folder"
 )
 
 // rootShell is what the machine's shell runs: sh as root, which reads the program from standard

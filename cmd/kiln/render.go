@@ -12,14 +12,14 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"kiln/cmd/kiln/boot/bootmedia"
-	"kiln/cmd/kiln/summary"
-	"kiln/cmd/kiln/term"
-	"kiln/cmd/kiln/vault"
-	"kiln/render"
-	"kiln/render/config"
-	"kiln/render/folder"
-	"kiln/render/twin/change"
+	"kiln.dev/kiln/cmd/kiln/boot/bootmedia"
+	"kiln.dev/kiln/cmd/kiln/summary"
+	"kiln.dev/kiln/cmd/kiln/term"
+	"kiln.dev/kiln/cmd/kiln/vault"
+	"kiln.dev/kiln/render"
+	"kiln.dev/kiln/render/config"
+	"kiln.dev/kiln/render/folder"
+	"kiln.dev/kiln/render/twin/change"
 )
 
 type renderFlags struct {

@@ -6,11 +6,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"kiln/cmd/kiln/compare"
-	"kiln/cmd/kiln/term"
-	"kiln/cmd/kiln/vault"
-	"kiln/render"
-	"kiln/render/fleet/report"
+	"kiln.dev/kiln/cmd/kiln/compare"
+	"kiln.dev/kiln/cmd/kiln/term"
+	"kiln.dev/kiln/cmd/kiln/vault"
+	"kiln.dev/kiln/render"
+	"kiln.dev/kiln/render/fleet/report"
 )
 
 // reportFlags are the flags of kiln report.

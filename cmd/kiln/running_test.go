@@ -7,9 +7,9 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"kiln/render"
-	"kiln/render/fleet/running"
-	"kiln/render/plan"
+	"kiln.dev/kiln/render"
+	"kiln.dev/kiln/render/fleet/running"
+	"kiln.dev/kiln/render/plan"
 )
 
 // runs FILE MACHINE... writes what kubectl get nodes -o json says of machines. A MACHINE is

@@ -3,8 +3,8 @@ package main
 import (
 	"github.com/spf13/cobra"
 
-	"kiln/cmd/kiln/term"
-	"kiln/render/config"
+	"kiln.dev/kiln/cmd/kiln/term"
+	"kiln.dev/kiln/render/config"
 )
 
 func schemaCommand() *cobra.Command {

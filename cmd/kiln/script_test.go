@@ -14,7 +14,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/stretchr/testify/require"
 
-	"kiln/test/need"
+	"kiln.dev/kiln/test/need"
 )
 
 // TestMain lets the scripts call this very program as kiln, with the umask whose modes they want.

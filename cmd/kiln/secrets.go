@@ -3,9 +3,9 @@ package main
 import (
 	"github.com/spf13/cobra"
 
-	"kiln/cmd/kiln/term"
-	"kiln/cmd/kiln/upkeep"
-	"kiln/cmd/kiln/vault/foreign"
+	"kiln.dev/kiln/cmd/kiln/term"
+	"kiln.dev/kiln/cmd/kiln/upkeep"
+	"kiln.dev/kiln/cmd/kiln/vault/foreign"
 )
 
 func secretsCommand() *cobra.Command {

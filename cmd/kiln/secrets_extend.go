@@ -6,9 +6,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"kiln/cmd/kiln/term"
-	"kiln/cmd/kiln/vault"
-	"kiln/pki"
+	"kiln.dev/kiln/cmd/kiln/term"
+	"kiln.dev/kiln/cmd/kiln/vault"
+	"kiln.dev/kiln/pki"
 )
 
 // maxWindow is the longest window that --window may set without --longer-than-a-week.

@@ -6,9 +6,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"kiln/cmd/kiln/boot/serve"
-	"kiln/cmd/kiln/term"
-	"kiln/cmd/kiln/vault"
+	"kiln.dev/kiln/cmd/kiln/boot/serve"
+	"kiln.dev/kiln/cmd/kiln/term"
+	"kiln.dev/kiln/cmd/kiln/vault"
 )
 
 type serveFlags struct {

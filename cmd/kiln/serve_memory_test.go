@@ -20,7 +20,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kiln/templates"
+	"kiln.dev/kiln/templates"
 )
 
 // pooled is a cluster with a pool whose machines announce their states.

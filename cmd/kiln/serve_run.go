@@ -16,9 +16,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"kiln/cmd/kiln/boot/serve"
-	"kiln/cmd/kiln/term"
-	"kiln/render/text/wording"
+	"kiln.dev/kiln/cmd/kiln/boot/serve"
+	"kiln.dev/kiln/cmd/kiln/term"
+	"kiln.dev/kiln/render/text/wording"
 )
 
 // lastTime is the time that the end of the server waits for a reader of its messages.

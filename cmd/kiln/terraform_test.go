@@ -12,8 +12,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kiln/render/pack/document"
-	"kiln/test/need"
+	"kiln.dev/kiln/render/pack/document"
+	"kiln.dev/kiln/test/need"
 )
 
 const terraformExamples = "../../docs/examples/terraform"

@@ -7,15 +7,15 @@ import (
 	"io"
 	"time"
 
-	"kiln/cmd/kiln/summary"
-	"kiln/cmd/kiln/term"
-	"kiln/cmd/kiln/vault"
-	"kiln/pki/private"
-	"kiln/pki/request"
-	"kiln/render"
-	"kiln/render/config"
-	"kiln/render/folder"
-	"kiln/render/machine/images"
+	"kiln.dev/kiln/cmd/kiln/summary"
+	"kiln.dev/kiln/cmd/kiln/term"
+	"kiln.dev/kiln/cmd/kiln/vault"
+	"kiln.dev/kiln/pki/private"
+	"kiln.dev/kiln/pki/request"
+	"kiln.dev/kiln/render"
+	"kiln.dev/kiln/render/config"
+	"kiln.dev/kiln/render/folder"
+	"kiln.dev/kiln/render/machine/images"
 )
 
 // runTrial parses the configuration and renders the whole cluster. The rendering finds mistakes

@@ -3,10 +3,10 @@ package main
 import (
 	"github.com/spf13/cobra"
 
-	"kiln/cmd/kiln/summary"
-	"kiln/cmd/kiln/term"
-	"kiln/render/config"
-	"kiln/render/folder"
+	"kiln.dev/kiln/cmd/kiln/summary"
+	"kiln.dev/kiln/cmd/kiln/term"
+	"kiln.dev/kiln/render/config"
+	"kiln.dev/kiln/render/folder"
 )
 
 func validateCommand() *cobra.Command {

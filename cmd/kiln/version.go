@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"kiln/cmd/kiln/term"
+	"kiln.dev/kiln/cmd/kiln/term"
 )
 
 // version is set by the release build. A build from a checkout has the revision of the checkout.

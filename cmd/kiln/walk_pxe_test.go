@@ -22,11 +22,11 @@ import (
 	ignition "github.com/coreos/ignition/v2/config/v3_4"
 	"github.com/stretchr/testify/require"
 
-	"kiln/render"
-	"kiln/render/config"
-	"kiln/render/facts/target"
-	"kiln/render/machine/images"
-	"kiln/test/need"
+	"kiln.dev/kiln/render"
+	"kiln.dev/kiln/render/config"
+	"kiln.dev/kiln/render/facts/target"
+	"kiln.dev/kiln/render/machine/images"
+	"kiln.dev/kiln/test/need"
 )
 
 // TestWalkPXE types what the console blocks of docs/walk-pxe.md show, has dnsmasq read the page's

@@ -13,8 +13,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kiln/render/facts/target"
-	"kiln/render/pack/document"
+	"kiln.dev/kiln/render/facts/target"
+	"kiln.dev/kiln/render/pack/document"
 )
 
 // walks are the platforms with a page docs/walk-PLATFORM.md and with an example of Terraform that

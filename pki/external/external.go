@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"kiln/pki/root"
+	"kiln.dev/kiln/pki/root"
 )
 
 // Signed is what CAs whose keys are elsewhere have signed. A bundle with all keys has the zero

@@ -19,8 +19,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kiln/pki/external"
-	"kiln/pki/root"
+	"kiln.dev/kiln/pki/external"
+	"kiln.dev/kiln/pki/root"
 )
 
 var now = time.Date(2027, 6, 1, 12, 0, 0, 0, time.UTC)

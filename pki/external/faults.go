@@ -10,8 +10,8 @@ import (
 	"strings"
 	"time"
 
-	"kiln/pki/root"
-	"kiln/render/text/wording"
+	"kiln.dev/kiln/pki/root"
+	"kiln.dev/kiln/render/text/wording"
 )
 
 // Wanted is what a certificate that was signed elsewhere has to be.

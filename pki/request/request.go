@@ -13,10 +13,10 @@ import (
 	"strings"
 	"time"
 
-	"kiln/pki"
-	"kiln/pki/external"
-	"kiln/render/plan"
-	"kiln/render/text/wording"
+	"kiln.dev/kiln/pki"
+	"kiln.dev/kiln/pki/external"
+	"kiln.dev/kiln/render/plan"
+	"kiln.dev/kiln/render/text/wording"
 )
 
 // Certificate is a certificate that is signed elsewhere.

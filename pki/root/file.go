@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"kiln/pki/private"
+	"kiln.dev/kiln/pki/private"
 )
 
 // damaged is what to do about a value of a stored bundle that nobody can correct by hand.

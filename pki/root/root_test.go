@@ -5,7 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kiln/pki/root"
+	"kiln.dev/kiln/pki/root"
 )
 
 // TestParse: Parse reads what String writes, and nothing else.

@@ -7,8 +7,8 @@ import (
 	"cmp"
 	"slices"
 
-	"kiln/pki"
-	"kiln/render/facts/node"
+	"kiln.dev/kiln/pki"
+	"kiln.dev/kiln/render/facts/node"
 )
 
 // advice is what people have to know of the rotation of a root.

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"time"
 
-	"kiln/render/config"
-	"kiln/render/plan"
+	"kiln.dev/kiln/render/config"
+	"kiln.dev/kiln/render/plan"
 )
 
 // How long a pod's token lives, unless the pod asks for another time: the API server extends it

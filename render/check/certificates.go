@@ -11,10 +11,10 @@ import (
 	"strings"
 	"time"
 
-	"kiln/pki"
-	"kiln/pki/private"
-	"kiln/render/check/machine"
-	"kiln/render/plan"
+	"kiln.dev/kiln/pki"
+	"kiln.dev/kiln/pki/private"
+	"kiln.dev/kiln/render/check/machine"
+	"kiln.dev/kiln/render/plan"
 )
 
 const (

@@ -10,10 +10,10 @@ import (
 	"crypto/x509"
 	"errors"
 
-	"kiln/render/check/machine"
-	"kiln/render/config"
-	"kiln/render/facts/node"
-	"kiln/render/plan"
+	"kiln.dev/kiln/render/check/machine"
+	"kiln.dev/kiln/render/config"
+	"kiln.dev/kiln/render/facts/node"
+	"kiln.dev/kiln/render/plan"
 )
 
 // Checker checks the machines of one cluster. Its methods may be called from several goroutines.

@@ -6,10 +6,10 @@ import (
 	"slices"
 	"strings"
 
-	"kiln/pki"
-	"kiln/render/check/machine"
-	"kiln/render/facts/target"
-	"kiln/render/plan"
+	"kiln.dev/kiln/pki"
+	"kiln.dev/kiln/render/check/machine"
+	"kiln.dev/kiln/render/facts/target"
+	"kiln.dev/kiln/render/plan"
 )
 
 // checkClient checks a kubeconfig: its server is an API server with a certificate for that name, it

@@ -8,12 +8,12 @@ import (
 	"strings"
 	"sync"
 
-	"kiln/pki"
-	"kiln/render/config"
-	"kiln/render/facts/node"
-	"kiln/render/plan"
-	"kiln/render/secret"
-	"kiln/templates"
+	"kiln.dev/kiln/pki"
+	"kiln.dev/kiln/render/config"
+	"kiln.dev/kiln/render/facts/node"
+	"kiln.dev/kiln/render/plan"
+	"kiln.dev/kiln/render/secret"
+	"kiln.dev/kiln/templates"
 )
 
 // secretsChecker checks that each machine of a cluster holds exactly the secrets that the table of

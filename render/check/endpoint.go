@@ -7,10 +7,10 @@ import (
 
 	rbacv1 "k8s.io/api/rbac/v1"
 
-	"kiln/manifests"
-	"kiln/render/check/machine"
-	"kiln/render/facts/target"
-	"kiln/render/plan"
+	"kiln.dev/kiln/manifests"
+	"kiln.dev/kiln/render/check/machine"
+	"kiln.dev/kiln/render/facts/target"
+	"kiln.dev/kiln/render/plan"
 )
 
 // checkEndpoint checks that kube-vip and the balancer lead to the API servers. checkPorts looks at

@@ -5,10 +5,10 @@ import (
 	"slices"
 	"strings"
 
-	"kiln/pki"
-	"kiln/render/check/machine"
-	"kiln/render/facts/target"
-	"kiln/render/plan"
+	"kiln.dev/kiln/pki"
+	"kiln.dev/kiln/render/check/machine"
+	"kiln.dev/kiln/render/facts/target"
+	"kiln.dev/kiln/render/plan"
 )
 
 // checkEtcdTrust checks that the API server and the etcd members that it uses accept each other. It

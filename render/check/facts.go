@@ -13,13 +13,13 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	"sigs.k8s.io/yaml"
 
-	"kiln/manifests"
-	"kiln/pki"
-	"kiln/render/check/machine"
-	"kiln/render/config"
-	"kiln/render/facts/node"
-	"kiln/render/plan"
-	"kiln/render/secret"
+	"kiln.dev/kiln/manifests"
+	"kiln.dev/kiln/pki"
+	"kiln.dev/kiln/render/check/machine"
+	"kiln.dev/kiln/render/config"
+	"kiln.dev/kiln/render/facts/node"
+	"kiln.dev/kiln/render/plan"
+	"kiln.dev/kiln/render/secret"
 )
 
 // Cluster is what the checks know of a cluster, apart from the machine that they look at.

@@ -3,10 +3,10 @@ package check
 import (
 	"errors"
 
-	"kiln/render/facts/node"
-	"kiln/render/facts/target"
-	"kiln/render/machine/containerd"
-	"kiln/render/plan"
+	"kiln.dev/kiln/render/facts/node"
+	"kiln.dev/kiln/render/facts/target"
+	"kiln.dev/kiln/render/machine/containerd"
+	"kiln.dev/kiln/render/plan"
 )
 
 // checkImages checks that kiln's programs on the machine run the images that the configuration

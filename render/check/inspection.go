@@ -6,10 +6,10 @@ import (
 	"path"
 	"slices"
 
-	"kiln/render/check/machine"
-	"kiln/render/facts/node"
-	"kiln/render/facts/target"
-	"kiln/render/plan"
+	"kiln.dev/kiln/render/check/machine"
+	"kiln.dev/kiln/render/facts/node"
+	"kiln.dev/kiln/render/facts/target"
+	"kiln.dev/kiln/render/plan"
 )
 
 // inspection is the check of one machine.

@@ -8,13 +8,13 @@ import (
 
 	"sigs.k8s.io/yaml"
 
-	"kiln/render/check/machine"
-	"kiln/render/config"
-	"kiln/render/facts/node"
-	"kiln/render/facts/target"
-	"kiln/render/kube/kinds"
-	"kiln/render/plan"
-	"kiln/render/text/yamltext"
+	"kiln.dev/kiln/render/check/machine"
+	"kiln.dev/kiln/render/config"
+	"kiln.dev/kiln/render/facts/node"
+	"kiln.dev/kiln/render/facts/target"
+	"kiln.dev/kiln/render/kube/kinds"
+	"kiln.dev/kiln/render/plan"
+	"kiln.dev/kiln/render/text/yamltext"
 )
 
 // checkKinds checks the static pods, the API objects and the configuration files of the programs of

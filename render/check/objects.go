@@ -7,9 +7,9 @@ import (
 
 	rbacv1 "k8s.io/api/rbac/v1"
 
-	"kiln/pki"
-	"kiln/render/facts/target"
-	"kiln/render/plan"
+	"kiln.dev/kiln/pki"
+	"kiln.dev/kiln/render/facts/target"
+	"kiln.dev/kiln/render/plan"
 )
 
 // checkObjects checks that a control plane brings all API objects. For the first control plane it

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strconv"
 
-	"kiln/render/check/machine"
-	"kiln/render/facts/node"
+	"kiln.dev/kiln/render/check/machine"
+	"kiln.dev/kiln/render/facts/node"
 )
 
 // Permission bits.

@@ -11,10 +11,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
-	"kiln/render/check/machine"
-	"kiln/render/facts/target"
-	"kiln/render/plan"
-	"kiln/templates"
+	"kiln.dev/kiln/render/check/machine"
+	"kiln.dev/kiln/render/facts/target"
+	"kiln.dev/kiln/render/plan"
+	"kiln.dev/kiln/templates"
 )
 
 const (

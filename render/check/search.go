@@ -11,10 +11,10 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"kiln/pki"
-	"kiln/pki/private"
-	"kiln/render/plan"
-	"kiln/render/text/credential"
+	"kiln.dev/kiln/pki"
+	"kiln.dev/kiln/pki/private"
+	"kiln.dev/kiln/render/plan"
+	"kiln.dev/kiln/render/text/credential"
 )
 
 // searcher searches contents for credentials and for the secrets of one cluster. Its methods may be

@@ -13,10 +13,10 @@ import (
 
 	rbacv1 "k8s.io/api/rbac/v1"
 
-	"kiln/pki"
-	"kiln/render/check/machine"
-	"kiln/render/facts/target"
-	"kiln/render/plan"
+	"kiln.dev/kiln/pki"
+	"kiln.dev/kiln/render/check/machine"
+	"kiln.dev/kiln/render/facts/target"
+	"kiln.dev/kiln/render/plan"
 )
 
 // checkTrust checks both sides of each connection: a certificate verifies where it is shown,

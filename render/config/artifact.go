@@ -8,8 +8,8 @@ import (
 	"slices"
 	"strings"
 
-	"kiln/render/facts/target"
-	"kiln/render/text/wording"
+	"kiln.dev/kiln/render/facts/target"
+	"kiln.dev/kiln/render/text/wording"
 )
 
 // LockPath returns the path of a configuration's lock: cluster.lock.yaml for cluster.yaml, and for

@@ -9,8 +9,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation"
 
-	"kiln/render/kube/flags"
-	"kiln/render/text/yamltext"
+	"kiln.dev/kiln/render/kube/flags"
+	"kiln.dev/kiln/render/text/yamltext"
 )
 
 // checker reports every value that the types allow and a cluster does not. It changes nothing.

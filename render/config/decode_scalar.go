@@ -10,10 +10,10 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"kiln/render/facts/target"
-	"kiln/render/text/credential"
-	"kiln/render/text/wording"
-	"kiln/render/text/yamltext"
+	"kiln.dev/kiln/render/facts/target"
+	"kiln.dev/kiln/render/text/credential"
+	"kiln.dev/kiln/render/text/wording"
+	"kiln.dev/kiln/render/text/yamltext"
 )
 
 // Notations of a plain scalar that every YAML parser reads as a number.

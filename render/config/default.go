@@ -6,7 +6,7 @@ import (
 	"reflect"
 	"time"
 
-	"kiln/render/facts/target"
+	"kiln.dev/kiln/render/facts/target"
 )
 
 // setDefaults sets absent fields to the default of their tags, then those whose default follows

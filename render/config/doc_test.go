@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kiln/render/config"
+	"kiln.dev/kiln/render/config"
 )
 
 func TestField(t *testing.T) {

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"kiln/render/facts/target"
+	"kiln.dev/kiln/render/facts/target"
 )
 
 // splitEndpoint splits an endpoint into host and port. The host is a name, an IPv4 address, or an

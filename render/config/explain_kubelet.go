@@ -3,8 +3,8 @@ package config
 import (
 	"strings"
 
-	"kiln/render/kube/kinds"
-	"kiln/render/text/wording"
+	"kiln.dev/kiln/render/kube/kinds"
+	"kiln.dev/kiln/render/text/wording"
 )
 
 // kubeletKey begins the paths of settings that are fields of KubeletConfiguration.

@@ -9,8 +9,8 @@ import (
 	"regexp"
 	"slices"
 
-	"kiln/render/text/credential"
-	"kiln/render/text/yamltext"
+	"kiln.dev/kiln/render/text/credential"
+	"kiln.dev/kiln/render/text/yamltext"
 )
 
 // What to do about a credential in a file of the user, by the field that names the file.

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"kiln/render/facts/target"
+	"kiln.dev/kiln/render/facts/target"
 )
 
 // field is what the types and their struct tags say about one key of cluster.yaml.

@@ -14,7 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kiln/render/config"
+	"kiln.dev/kiln/render/config"
 )
 
 // FuzzParse feeds Parse anything. Parse never panics and never takes long. Its messages are lines

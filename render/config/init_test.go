@@ -5,8 +5,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kiln/render/config"
-	"kiln/render/facts/target"
+	"kiln.dev/kiln/render/config"
+	"kiln.dev/kiln/render/facts/target"
 )
 
 // firstConfig returns the configuration that kiln init writes without flags but the name.

@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kiln/render/config"
+	"kiln.dev/kiln/render/config"
 )
 
 // TestKubeletMinors: a field of KubeletConfiguration is accepted in those minors that have it, and

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.yaml.in/yaml/v3"
 
-	"kiln/render/config"
+	"kiln.dev/kiln/render/config"
 )
 
 // TestEffectiveIsNaiveMerge compares Effective with a merge of the YAML of random layers that knows

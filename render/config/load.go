@@ -9,8 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 
-	"kiln/render/text/credential"
-	"kiln/render/text/yamltext"
+	"kiln.dev/kiln/render/text/credential"
+	"kiln.dev/kiln/render/text/yamltext"
 )
 
 // The most bytes of a file that cluster.yaml names, of all files of a folder, and of all files that

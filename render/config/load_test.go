@@ -11,7 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kiln/render/config"
+	"kiln.dev/kiln/render/config"
 )
 
 func TestTextAndFolder(t *testing.T) {

@@ -6,7 +6,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"kiln/render/text/yamltext"
+	"kiln.dev/kiln/render/text/yamltext"
 )
 
 // outsideSpec are the fields of cluster.yaml that are not below spec.

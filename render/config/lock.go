@@ -9,8 +9,8 @@ import (
 	"regexp"
 	"strconv"
 
-	"kiln/render/facts/target"
-	"kiln/render/text/yamltext"
+	"kiln.dev/kiln/render/facts/target"
+	"kiln.dev/kiln/render/text/yamltext"
 )
 
 // ReadLock reads the lock of the configuration in the file path, from the folder dir; nil if there

@@ -4,7 +4,7 @@ import (
 	"net/netip"
 	"slices"
 
-	"kiln/render/text/yamltext"
+	"kiln.dev/kiln/render/text/yamltext"
 )
 
 // nic is one interface of a node while it is checked.

@@ -10,7 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kiln/render/config"
+	"kiln.dev/kiln/render/config"
 )
 
 // Parts of a small valid cluster.yaml.

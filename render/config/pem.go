@@ -6,7 +6,7 @@ import (
 	"encoding/pem"
 	"strings"
 
-	"kiln/render/text/yamltext"
+	"kiln.dev/kiln/render/text/yamltext"
 )
 
 // pem checks that a named file has the beginning of a PEM block of the wanted kind. It notices

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"slices"
 
-	"kiln/render/facts/target"
+	"kiln.dev/kiln/render/facts/target"
 )
 
 // PinsImages reports whether the lock of the cluster names the content of every image.

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"kiln/render/text/wording"
+	"kiln.dev/kiln/render/text/wording"
 )
 
 // Problem is one mistake in cluster.yaml: where it is, what was found, what was expected, and what

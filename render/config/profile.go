@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"slices"
 
-	"kiln/render/facts/target"
+	"kiln.dev/kiln/render/facts/target"
 )
 
 // System returns the facts of the machine's operating system: the row of its os, with what its

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"kiln/render/text/credential"
+	"kiln.dev/kiln/render/text/credential"
 )
 
 // withheld replaces a value in a message that may be a secret.

@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kiln/render/config"
+	"kiln.dev/kiln/render/config"
 )
 
 // fieldsOfSpec has a line for each kind of field below spec. %s is the place of a value.

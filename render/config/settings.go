@@ -3,8 +3,8 @@ package config
 import (
 	"strings"
 
-	"kiln/render/facts/target"
-	"kiln/render/text/yamltext"
+	"kiln.dev/kiln/render/facts/target"
+	"kiln.dev/kiln/render/text/yamltext"
 )
 
 // settings holds what all layers of one machine set, with the name and the place of the machine.

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"kiln/render/facts/target"
+	"kiln.dev/kiln/render/facts/target"
 )
 
 // KindLock is the kind of a lock.

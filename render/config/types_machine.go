@@ -1,6 +1,6 @@
 package config
 
-import "kiln/render/facts/target"
+import "kiln.dev/kiln/render/facts/target"
 
 // Machine holds the settings that every layer may have: machines (all machines),
 // controlPlane.machines, controlPlane.etcd.machines and workers.machines (the machines of a role),

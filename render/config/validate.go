@@ -1,6 +1,6 @@
 package config
 
-import "kiln/render/kube/flags"
+import "kiln.dev/kiln/render/kube/flags"
 
 // validate runs all checks. Their order does not matter, because problems are sorted by line.
 func validate(c *Cluster, r *reporter) {

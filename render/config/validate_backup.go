@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"kiln/render/text/yamltext"
+	"kiln.dev/kiln/render/text/yamltext"
 )
 
 // maxSnapshots is the most snapshots that a member of etcd keeps.

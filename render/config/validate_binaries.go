@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	"kiln/render/facts/target"
-	"kiln/render/text/yamltext"
+	"kiln.dev/kiln/render/facts/target"
+	"kiln.dev/kiln/render/text/yamltext"
 )
 
 // binaries checks where the programs of a layer's machines come from.

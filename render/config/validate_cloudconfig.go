@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"kiln/render/text/yamltext"
+	"kiln.dev/kiln/render/text/yamltext"
 )
 
 // cloudKeys maps the keys of cloud-init's user-data that cloudConfig may have to the kinds of their

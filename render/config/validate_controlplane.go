@@ -4,7 +4,7 @@ import (
 	"net/netip"
 	"strings"
 
-	"kiln/render/text/yamltext"
+	"kiln.dev/kiln/render/text/yamltext"
 )
 
 // controlPlane checks the settings of the programs of the control plane.

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"kiln/render/text/yamltext"
+	"kiln.dev/kiln/render/text/yamltext"
 )
 
 // The placeholders in the URL of a delivery.

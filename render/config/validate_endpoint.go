@@ -4,8 +4,8 @@ import (
 	"math"
 	"strings"
 
-	"kiln/render/facts/target"
-	"kiln/render/text/yamltext"
+	"kiln.dev/kiln/render/facts/target"
+	"kiln.dev/kiln/render/text/yamltext"
 )
 
 // endpoint checks where everything outside the control plane finds the API server.

@@ -5,9 +5,9 @@ import (
 	"slices"
 	"strings"
 
-	"kiln/render/facts/target"
-	"kiln/render/text/wording"
-	"kiln/render/text/yamltext"
+	"kiln.dev/kiln/render/facts/target"
+	"kiln.dev/kiln/render/text/wording"
+	"kiln.dev/kiln/render/text/yamltext"
 )
 
 // ntpServers checks the time servers of a layer.

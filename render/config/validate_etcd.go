@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"kiln/render/text/yamltext"
+	"kiln.dev/kiln/render/text/yamltext"
 )
 
 // maxMembers is the most members that etcd's maintainers advise (https://etcd.io/docs/v3.6/faq/,

@@ -4,7 +4,7 @@ import (
 	"regexp"
 	"strings"
 
-	"kiln/render/text/yamltext"
+	"kiln.dev/kiln/render/text/yamltext"
 )
 
 // fileMode matches the permissions of a file without setuid, setgid and sticky bits.

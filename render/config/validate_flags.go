@@ -5,7 +5,7 @@ import (
 	"regexp"
 	"strings"
 
-	"kiln/render/text/yamltext"
+	"kiln.dev/kiln/render/text/yamltext"
 )
 
 // Flags that kiln owns, as patterns: their values follow from other fields, or from the places of

@@ -3,8 +3,8 @@ package config
 import (
 	"strings"
 
-	"kiln/render/facts/target"
-	"kiln/render/text/yamltext"
+	"kiln.dev/kiln/render/facts/target"
+	"kiln.dev/kiln/render/text/yamltext"
 )
 
 // wireGuard is the value of network.encryption with which packets of pods are encrypted, and the

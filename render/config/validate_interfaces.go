@@ -4,7 +4,7 @@ import (
 	"net/netip"
 	"slices"
 
-	"kiln/render/text/yamltext"
+	"kiln.dev/kiln/render/text/yamltext"
 )
 
 // interfaces checks the interfaces of each node, and those of all nodes against each other. owners

@@ -3,8 +3,8 @@ package config
 import (
 	"fmt"
 
-	"kiln/render/kube/flags"
-	"kiln/render/text/yamltext"
+	"kiln.dev/kiln/render/kube/flags"
+	"kiln.dev/kiln/render/text/yamltext"
 )
 
 // controlPlaneFlags checks the further flags of the control plane's programs against those that the

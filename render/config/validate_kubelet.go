@@ -6,9 +6,9 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"kiln/render/facts/target"
-	"kiln/render/kube/kinds"
-	"kiln/render/text/yamltext"
+	"kiln.dev/kiln/render/facts/target"
+	"kiln.dev/kiln/render/kube/kinds"
+	"kiln.dev/kiln/render/text/yamltext"
 )
 
 // ownKubeletFields maps the fields of KubeletConfiguration that kiln sets to the reason: where the

@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"strings"
 
-	"kiln/render/text/yamltext"
+	"kiln.dev/kiln/render/text/yamltext"
 )
 
 // Bounds of limits.

@@ -5,7 +5,7 @@ import (
 	"regexp"
 	"strings"
 
-	"kiln/render/text/yamltext"
+	"kiln.dev/kiln/render/text/yamltext"
 )
 
 // machine checks the settings of one layer, each by itself. role is the role of the layer's

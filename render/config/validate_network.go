@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strconv"
 
-	"kiln/render/text/yamltext"
+	"kiln.dev/kiln/render/text/yamltext"
 )
 
 // Limits of service subnets, in bits of an address.

@@ -4,7 +4,7 @@ import (
 	"path"
 	"regexp"
 
-	"kiln/render/text/yamltext"
+	"kiln.dev/kiln/render/text/yamltext"
 )
 
 // networkConfig checks that a network configuration has one of cloud-init's two versions, and that

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"kiln/render/text/yamltext"
+	"kiln.dev/kiln/render/text/yamltext"
 )
 
 // reservedNames have another meaning in the output folder or the review twin, where every machine

@@ -5,7 +5,7 @@ import (
 	"reflect"
 	"regexp"
 
-	"kiln/render/text/yamltext"
+	"kiln.dev/kiln/render/text/yamltext"
 )
 
 // patches checks that each patch has one source, and that its target selects something.

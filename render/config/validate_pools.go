@@ -4,8 +4,8 @@ import (
 	"slices"
 	"strings"
 
-	"kiln/render/facts/target"
-	"kiln/render/text/yamltext"
+	"kiln.dev/kiln/render/facts/target"
+	"kiln.dev/kiln/render/text/yamltext"
 )
 
 // pools checks the pools, each by itself and against each other.

@@ -5,7 +5,7 @@ import (
 	"regexp"
 	"strings"
 
-	"kiln/render/text/yamltext"
+	"kiln.dev/kiln/render/text/yamltext"
 )
 
 // hostOrDomain matches a name in NO_PROXY: of a host, or of a domain with a dot or "*." in front,

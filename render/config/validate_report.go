@@ -3,7 +3,7 @@ package config
 import (
 	"regexp"
 
-	"kiln/render/text/yamltext"
+	"kiln.dev/kiln/render/text/yamltext"
 )
 
 // announceURL matches the URLs that a shell takes for one word, whatever folder it is in.

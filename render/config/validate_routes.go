@@ -5,7 +5,7 @@ import (
 	"net/netip"
 	"strings"
 
-	"kiln/render/text/yamltext"
+	"kiln.dev/kiln/render/text/yamltext"
 )
 
 // destination is what a machine has one route to.

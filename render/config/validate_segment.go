@@ -5,8 +5,8 @@ import (
 	"net/netip"
 	"slices"
 
-	"kiln/render/facts/target"
-	"kiln/render/text/yamltext"
+	"kiln.dev/kiln/render/facts/target"
+	"kiln.dev/kiln/render/text/yamltext"
 )
 
 // unrouted reports each platform that routes between machines itself, where packets of pods cannot

@@ -4,8 +4,8 @@ import (
 	"slices"
 	"strings"
 
-	"kiln/render/text/wording"
-	"kiln/render/text/yamltext"
+	"kiln.dev/kiln/render/text/wording"
+	"kiln.dev/kiln/render/text/yamltext"
 )
 
 // sysctlRoots are the first parts of the names of kernel settings, below /proc/sys. Modules of

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"kiln/render/facts/target"
-	"kiln/render/text/yamltext"
+	"kiln.dev/kiln/render/facts/target"
+	"kiln.dev/kiln/render/text/yamltext"
 )
 
 // osVersion matches a version of a system.

@@ -6,9 +6,9 @@ import (
 	"strconv"
 	"strings"
 
-	"kiln/render/facts/target"
-	"kiln/render/text/wording"
-	"kiln/render/text/yamltext"
+	"kiln.dev/kiln/render/facts/target"
+	"kiln.dev/kiln/render/text/wording"
+	"kiln.dev/kiln/render/text/yamltext"
 )
 
 // versions checks kubernetesVersion.

@@ -4,8 +4,8 @@ import (
 	"net/netip"
 	"slices"
 
-	"kiln/render/facts/target"
-	"kiln/render/text/yamltext"
+	"kiln.dev/kiln/render/facts/target"
+	"kiln.dev/kiln/render/text/yamltext"
 )
 
 // vip checks the address that kube-vip carries, and its settings.

@@ -1,10 +1,10 @@
 package explain
 
 import (
-	"kiln/render/config"
-	"kiln/render/facts/node"
-	"kiln/render/plan"
-	"kiln/render/text/yamltext"
+	"kiln.dev/kiln/render/config"
+	"kiln.dev/kiln/render/facts/node"
+	"kiln.dev/kiln/render/plan"
+	"kiln.dev/kiln/render/text/yamltext"
 )
 
 // Cause returns the place of a mistake in a file of m: the value, in the stage that brought the

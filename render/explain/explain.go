@@ -13,12 +13,12 @@ import (
 	"path"
 	"strings"
 
-	"kiln/render/config"
-	"kiln/render/facts/node"
-	"kiln/render/machine/assembly"
-	"kiln/render/plan"
-	"kiln/render/text/credential"
-	"kiln/render/text/wording"
+	"kiln.dev/kiln/render/config"
+	"kiln.dev/kiln/render/facts/node"
+	"kiln.dev/kiln/render/machine/assembly"
+	"kiln.dev/kiln/render/plan"
+	"kiln.dev/kiln/render/text/credential"
+	"kiln.dev/kiln/render/text/wording"
 )
 
 // Explainer answers questions about one cluster. It makes each document once more only once, for

@@ -13,11 +13,11 @@ import (
 	"github.com/stretchr/testify/require"
 	"sigs.k8s.io/yaml"
 
-	"kiln/pki"
-	"kiln/render"
-	"kiln/render/config"
-	"kiln/render/explain"
-	"kiln/render/folder"
+	"kiln.dev/kiln/pki"
+	"kiln.dev/kiln/render"
+	"kiln.dev/kiln/render/config"
+	"kiln.dev/kiln/render/explain"
+	"kiln.dev/kiln/render/folder"
 )
 
 var all = flag.Bool("all", false, "look at every case, also at those that are like others")

@@ -3,9 +3,9 @@ package explain
 import (
 	"sync"
 
-	"kiln/render/config"
-	"kiln/render/facts/node"
-	"kiln/render/plan"
+	"kiln.dev/kiln/render/config"
+	"kiln.dev/kiln/render/facts/node"
+	"kiln.dev/kiln/render/plan"
 )
 
 // Values returns a function that explains the values in a file of m by their keys, as Explain does.

@@ -4,8 +4,8 @@ import (
 	"bytes"
 	"strings"
 
-	"kiln/manifests"
-	"kiln/render/text/yamltext"
+	"kiln.dev/kiln/manifests"
+	"kiln.dev/kiln/render/text/yamltext"
 )
 
 // kept is an object as one stage left it. A stage changes a small part of an object, so kept keeps

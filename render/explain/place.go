@@ -5,12 +5,12 @@ import (
 	"reflect"
 	"strings"
 
-	"kiln/manifests"
-	"kiln/render/config"
-	"kiln/render/facts/node"
-	"kiln/render/machine/addons"
-	"kiln/render/plan"
-	"kiln/render/text/yamltext"
+	"kiln.dev/kiln/manifests"
+	"kiln.dev/kiln/render/config"
+	"kiln.dev/kiln/render/facts/node"
+	"kiln.dev/kiln/render/machine/addons"
+	"kiln.dev/kiln/render/plan"
+	"kiln.dev/kiln/render/text/yamltext"
 )
 
 // fileSources returns the sources of a file that goes through no stages: the fields of the

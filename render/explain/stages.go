@@ -8,12 +8,12 @@ import (
 	"slices"
 	"sync"
 
-	"kiln/manifests"
-	"kiln/render/config"
-	"kiln/render/facts/node"
-	"kiln/render/machine/assembly"
-	"kiln/render/plan"
-	"kiln/render/text/yamltext"
+	"kiln.dev/kiln/manifests"
+	"kiln.dev/kiln/render/config"
+	"kiln.dev/kiln/render/facts/node"
+	"kiln.dev/kiln/render/machine/assembly"
+	"kiln.dev/kiln/render/plan"
+	"kiln.dev/kiln/render/text/yamltext"
 )
 
 // pipeline makes one document: run makes the stream that holds it, and matches reports whether an

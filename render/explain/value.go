@@ -4,10 +4,10 @@ import (
 	"reflect"
 	"slices"
 
-	"kiln/render/config"
-	"kiln/render/facts/node"
-	"kiln/render/text/wording"
-	"kiln/render/text/yamltext"
+	"kiln.dev/kiln/render/config"
+	"kiln.dev/kiln/render/facts/node"
+	"kiln.dev/kiln/render/text/wording"
+	"kiln.dev/kiln/render/text/yamltext"
 )
 
 // valueAt returns the value at a key of a document, with the stages that changed it, the last one

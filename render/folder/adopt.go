@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"kiln/render/text/wording"
+	"kiln.dev/kiln/render/text/wording"
 )
 
 // adopt finds out by its list whether the folder is kiln's, and removes what an interrupted run

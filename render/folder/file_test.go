@@ -15,7 +15,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kiln/render/folder"
+	"kiln.dev/kiln/render/folder"
 )
 
 // ours returns a kind of file that begins with a certain word.

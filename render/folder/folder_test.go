@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kiln/render/folder"
+	"kiln.dev/kiln/render/folder"
 )
 
 // run writes files of one content to a folder whose list has one path a line.

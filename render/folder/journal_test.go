@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kiln/render/folder"
+	"kiln.dev/kiln/render/folder"
 )
 
 // TestUnsynced: a file that has its name stays written if the disk does not confirm the name. It is

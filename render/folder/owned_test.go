@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kiln/render/folder"
+	"kiln.dev/kiln/render/folder"
 )
 
 // TestOwned: a file has one owner at a time, whatever was there before, and what the owner writes

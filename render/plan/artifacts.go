@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"strings"
 
-	"kiln/render/config"
-	"kiln/render/facts/target"
+	"kiln.dev/kiln/render/config"
+	"kiln.dev/kiln/render/facts/target"
 )
 
 // Where the files are that concern what a machine fetches.

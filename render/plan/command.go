@@ -7,7 +7,7 @@ import (
 	"maps"
 	"slices"
 
-	"kiln/render/config"
+	"kiln.dev/kiln/render/config"
 )
 
 // Commands is the command line of a program, layered: each step is set by one origin and overrides

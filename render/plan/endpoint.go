@@ -3,7 +3,7 @@ package plan
 import (
 	"net/netip"
 
-	"kiln/render/facts/target"
+	"kiln.dev/kiln/render/facts/target"
 )
 
 // EndpointURL returns the API server's URL for everything outside the control plane.

@@ -6,8 +6,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kiln/render/config"
-	"kiln/render/facts/target"
+	"kiln.dev/kiln/render/config"
+	"kiln.dev/kiln/render/facts/target"
 )
 
 // more are two control planes and a worker beside the first control plane.

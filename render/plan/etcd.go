@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"strings"
 
-	"kiln/render/facts/target"
+	"kiln.dev/kiln/render/facts/target"
 )
 
 // EtcdFlags returns the command line of the etcd member on m (kubeadm 1.36.3:

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"kiln/render/facts/target"
+	"kiln.dev/kiln/render/facts/target"
 )
 
 // The flags are those of kubeadm 1.36.3 unless a comment gives a reason

@@ -3,8 +3,8 @@ package plan
 import (
 	"maps"
 
-	"kiln/render/config"
-	"kiln/render/facts/target"
+	"kiln.dev/kiln/render/config"
+	"kiln.dev/kiln/render/facts/target"
 )
 
 // images returns every component's image reference.

@@ -4,7 +4,7 @@ import (
 	"net/netip"
 	"slices"
 
-	"kiln/render/config"
+	"kiln.dev/kiln/render/config"
 )
 
 // Interface is a network interface of a machine.

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"kiln/render/config"
+	"kiln.dev/kiln/render/config"
 )
 
 // KubeletFlags returns the kubelet's flags on m: only those that have no field in its

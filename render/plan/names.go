@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"kiln/render/config"
+	"kiln.dev/kiln/render/config"
 )
 
 // Names are the subject alternative names of a certificate: DNS names and addresses, each list

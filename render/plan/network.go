@@ -3,7 +3,7 @@ package plan
 import (
 	"slices"
 
-	"kiln/render/facts/target"
+	"kiln.dev/kiln/render/facts/target"
 )
 
 // Backends of Flannel.

@@ -6,9 +6,9 @@ import (
 	"net/netip"
 	"slices"
 
-	"kiln/render/config"
-	"kiln/render/facts/node"
-	"kiln/render/facts/target"
+	"kiln.dev/kiln/render/config"
+	"kiln.dev/kiln/render/facts/node"
+	"kiln.dev/kiln/render/facts/target"
 )
 
 // New returns the plan of c, which config.Parse has returned.

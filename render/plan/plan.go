@@ -9,9 +9,9 @@ import (
 	"slices"
 	"strings"
 
-	"kiln/render/config"
-	"kiln/render/facts/node"
-	"kiln/render/facts/target"
+	"kiln.dev/kiln/render/config"
+	"kiln.dev/kiln/render/facts/node"
+	"kiln.dev/kiln/render/facts/target"
 )
 
 // Plan is every derived fact of a cluster.

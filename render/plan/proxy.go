@@ -9,7 +9,7 @@ import (
 
 	"golang.org/x/net/http/httpproxy"
 
-	"kiln/render/config"
+	"kiln.dev/kiln/render/config"
 )
 
 // Variable is an environment variable of a program.

@@ -4,8 +4,8 @@ import (
 	"strconv"
 	"strings"
 
-	"kiln/render/config"
-	"kiln/render/facts/target"
+	"kiln.dev/kiln/render/config"
+	"kiln.dev/kiln/render/facts/target"
 )
 
 // VIPLease is the Lease in kube-system whose holder has the address; kube-vip's own name for it.

@@ -11,12 +11,12 @@ import (
 
 	"sigs.k8s.io/yaml"
 
-	"kiln/manifests"
-	"kiln/render/facts/node"
-	"kiln/render/machine/layout"
-	"kiln/render/plan"
-	"kiln/render/text/credential"
-	"kiln/render/text/yamltext"
+	"kiln.dev/kiln/manifests"
+	"kiln.dev/kiln/render/facts/node"
+	"kiln.dev/kiln/render/machine/layout"
+	"kiln.dev/kiln/render/plan"
+	"kiln.dev/kiln/render/text/credential"
+	"kiln.dev/kiln/render/text/yamltext"
 )
 
 // Redacted is shown in the place of a secret.

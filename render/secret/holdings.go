@@ -4,10 +4,10 @@ import (
 	"slices"
 	"strings"
 
-	"kiln/manifests"
-	"kiln/pki"
-	"kiln/render/config"
-	"kiln/render/plan"
+	"kiln.dev/kiln/manifests"
+	"kiln.dev/kiln/pki"
+	"kiln.dev/kiln/render/config"
+	"kiln.dev/kiln/render/plan"
 )
 
 // Cluster is what the table needs to know of a cluster.

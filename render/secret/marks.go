@@ -5,8 +5,8 @@ import (
 	"path"
 	"strings"
 
-	"kiln/render/facts/node"
-	"kiln/render/plan"
+	"kiln.dev/kiln/render/facts/node"
+	"kiln.dev/kiln/render/plan"
 )
 
 // CompareMarks returns an error for each difference between the secrets with which the files of a

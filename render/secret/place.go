@@ -3,7 +3,7 @@ package secret
 import (
 	"strings"
 
-	"kiln/render/facts/node"
+	"kiln.dev/kiln/render/facts/node"
 )
 
 // Holders returns a description of the machines that hold secrets of this kind, in Markdown.

@@ -8,9 +8,9 @@
 package secret
 
 import (
-	"kiln/render/facts/node"
-	"kiln/render/plan"
-	"kiln/templates"
+	"kiln.dev/kiln/render/facts/node"
+	"kiln.dev/kiln/render/plan"
+	"kiln.dev/kiln/templates"
 )
 
 // Kind is one row of the table. A machine may hold a secret only if a row says so.

@@ -1,7 +1,7 @@
 package secret
 
 import (
-	"kiln/render/plan"
+	"kiln.dev/kiln/render/plan"
 )
 
 // Worth says how much a thief can do with a secret. A greater one includes the smaller ones.

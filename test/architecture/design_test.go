@@ -31,8 +31,7 @@ func TestDesign(t *testing.T) {
 			if wingOf(r.path) != i {
 				continue
 			}
-			path := strings.TrimPrefix(r.path, "kiln/")
-			fmt.Fprintf(&rows, "| %s | `%s` | %s |\n", name, path, says(t, r))
+			fmt.Fprintf(&rows, "| %s | `%s` | %s |\n", name, r.path, says(t, r))
 			name = ""
 		}
 	}

@@ -27,21 +27,21 @@ var outside = regexp.MustCompile(`\b(time\.(Now|Since|Until|Local|After|AfterFun
 func TestPure(t *testing.T) {
 	t.Parallel()
 	exceptions := map[string][]string{
-		"kiln/pki/private": {
+		"pki/private": {
 			"crypto/rand",
 		},
-		"kiln/render": {
+		"render": {
 			"os",
 			"syscall",
 		},
-		"kiln/render/folder": {
+		"render/folder": {
 			"os",
 			"syscall",
 		},
 	}
 	for _, r := range measure(t) {
 		path := r.path
-		if strings.HasPrefix(path, "kiln/cmd/") || strings.HasPrefix(path, "kiln/test/") {
+		if strings.HasPrefix(path, "cmd/") || strings.HasPrefix(path, "test/") {
 			continue // they are the edge
 		}
 		for _, imported := range r.imports {
@@ -57,7 +57,7 @@ func TestPure(t *testing.T) {
 			touchesDisk := []string{
 				"files.go", "output.go", "read.go", "state.go", "twin.go", "unpack.go",
 			}
-			if path == "kiln/render" && !slices.Contains(touchesDisk, file) {
+			if path == "render" && !slices.Contains(touchesDisk, file) {
 				require.NotContains(t, string(text), "\"os\"\n", "%s/%s", path, file)
 			}
 		}

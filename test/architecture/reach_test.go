@@ -27,15 +27,15 @@ var (
 		"crypto/tls.Dial", "crypto/tls.Listen", "os/exec.Command", "os/exec.CommandContext",
 	}
 	writes = []string{
-		"kiln/render/folder.Write", "kiln/render/folder.Create", "kiln/render/folder.Make",
-		"kiln/render/folder.Rename", "kiln/render/folder.OpenAppend",
-		"(*kiln/render/folder.Folder).Commit", "(*kiln/render/folder.Owned).Replace",
+		"render/folder.Write", "render/folder.Create", "render/folder.Make",
+		"render/folder.Rename", "render/folder.OpenAppend",
+		"(*render/folder.Folder).Commit", "(*render/folder.Owned).Replace",
 		"os.WriteFile", "os.Create",
 	}
 )
 
 // stop holds functions whose own calls do not count: git reads a repository of this computer.
-var stop = []string{"kiln/cmd/kiln/vault.gitCommand"}
+var stop = []string{"cmd/kiln/vault.gitCommand"}
 
 // TestReach: what the table of verbs in cmd/kiln/reach.go says of a verb's connections and files is
 // what the functions do that the verb can call.
@@ -61,7 +61,7 @@ func TestReach(t *testing.T) {
 			"kiln %s: opens a connection or runs a program: %q", path, connection)
 		assert.Equal(t, said.files, file != "", "kiln %s: writes a file: %q", path, file)
 	}
-	visit("kiln/cmd/kiln.root", "")
+	visit("cmd/kiln.root", "")
 	slices.Sort(found)
 	require.Equal(t, slices.Sorted(maps.Keys(says)), found, "verbs")
 }
@@ -87,7 +87,7 @@ func readCalls(t *testing.T) *calls {
 	c := &calls{uses: map[string][]string{}, verbs: map[string]string{}}
 	own, compiled := compile(t)
 	for i := range own {
-		if strings.HasPrefix(own[i].ImportPath, "kiln/test/") {
+		if strings.HasPrefix(own[i].ImportPath, module+"test/") {
 			continue
 		}
 		_, u := check(t, &own[i], compiled)
@@ -142,10 +142,10 @@ func (c *calls) addNode(u *usage, part ast.Node, names []*ast.Ident) {
 func fullName(object types.Object) string {
 	switch object := object.(type) {
 	case *types.Func:
-		return object.Origin().FullName()
+		return strings.Replace(object.Origin().FullName(), module, "", 1)
 	case *types.Var:
 		if pkg := object.Pkg(); pkg != nil && pkg.Scope().Lookup(object.Name()) == object {
-			return pkg.Path() + "." + object.Name()
+			return strings.TrimPrefix(pkg.Path(), module) + "." + object.Name()
 		}
 	}
 	return ""

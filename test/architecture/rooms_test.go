@@ -20,6 +20,15 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// module begins the import path of each package of this module.
+var module = func() string {
+	out, err := exec.Command("go", "list", "-m").Output()
+	if err != nil {
+		panic(err)
+	}
+	return strings.TrimSpace(string(out)) + "/"
+}()
+
 // maxKnot is how many files of a package may each use names of each other, directly or through
 // others.
 const maxKnot = 8
@@ -45,7 +54,7 @@ func TestRooms(t *testing.T) {
 	}
 }
 
-// room is a package as it was measured.
+// room is a package as it was measured. Paths of this module begin below its own.
 type room struct {
 	path    string
 	dir     string
@@ -112,7 +121,10 @@ func compile(t *testing.T) (own []listed, compiled types.Importer) {
 // measureOne measures a package; imports finds the types of others.
 func measureOne(t *testing.T, p *listed, imports types.Importer) room {
 	t.Helper()
-	r := room{path: p.ImportPath, dir: p.Dir, files: p.GoFiles, imports: p.Imports}
+	r := room{path: strings.TrimPrefix(p.ImportPath, module), dir: p.Dir, files: p.GoFiles}
+	for _, imported := range p.Imports {
+		r.imports = append(r.imports, strings.TrimPrefix(imported, module))
+	}
 	all, err := filepath.Glob(filepath.Join(p.Dir, "*.go"))
 	require.NoError(t, err)
 	for _, path := range all { // those for other systems too

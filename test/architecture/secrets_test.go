@@ -125,7 +125,7 @@ func eachStruct(t *testing.T, see func(name string, s *types.Struct)) {
 			}
 			if s, ok := object.Type().Underlying().(*types.Struct); ok {
 				count++
-				see(strings.TrimPrefix(pkg.Path(), "kiln/")+"."+name, s)
+				see(strings.TrimPrefix(pkg.Path(), module)+"."+name, s)
 			}
 		}
 	}
@@ -136,7 +136,7 @@ func eachStruct(t *testing.T, see func(name string, s *types.Struct)) {
 // MarshalText.
 func redacting(t types.Type) bool {
 	named, ok := t.(*types.Named)
-	if !ok || named.Obj().Pkg() == nil || !strings.HasPrefix(named.Obj().Pkg().Path(), "kiln/") {
+	if !ok || named.Obj().Pkg() == nil || !strings.HasPrefix(named.Obj().Pkg().Path(), module) {
 		return false // numbers of the standard library have such methods too
 	}
 	set := types.NewMethodSet(t)

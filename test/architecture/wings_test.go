@@ -51,23 +51,23 @@ const (
 
 // walls are imports that the order of wings allows, and that would end what a package promises.
 var walls = map[string]struct{ never, why string }{
-	"kiln/render/check": {"kiln/render/machine/assembly", "a check must not ask the maker"},
+	"render/check": {"render/machine/assembly", "a check must not ask the maker"},
 }
 
 // owners lists for libraries from elsewhere the wings, or the packages, that may import them. All
 // other packages of the program may not.
 var owners = map[string][]string{
 	"filippo.io/age":                {"vault", "config"},
-	"github.com/coreos/":            {"kiln/render/pack/ignition"},
-	"github.com/pelletier/go-toml":  {"kiln/render/machine/containerd"},
+	"github.com/coreos/":            {"render/pack/ignition"},
+	"github.com/pelletier/go-toml":  {"render/machine/containerd"},
 	"github.com/rogpeppe/go-intern": nil,
 	"github.com/spf13/cobra":        {"cmd", "vault", "term"},
 	"github.com/spf13/pflag":        {"cmd", "vault", "term"},
 	"github.com/stretchr/testify":   nil,
-	"k8s.io/client-go":              {"kiln/cmd/kiln/apiserver"},
+	"k8s.io/client-go":              {"cmd/kiln/apiserver"},
 	"mvdan.cc/sh":                   {"config"},
-	"oras.land/oras-go":             {"kiln/cmd/kiln/lock"},
-	"sigs.k8s.io/kustomize":         {"kiln/patches"},
+	"oras.land/oras-go":             {"cmd/kiln/lock"},
+	"sigs.k8s.io/kustomize":         {"patches"},
 }
 
 // wingOf returns the number of a package's wing, -1 if it is in none.
@@ -75,7 +75,6 @@ func wingOf(path string) int {
 	best, longest := -1, 0
 	for i := range wings {
 		for _, p := range wings[i].paths {
-			p = "kiln/" + p
 			if (path == p || strings.HasPrefix(path, p+"/")) && len(p) > longest {
 				best, longest = i, len(p)
 			}
@@ -93,7 +92,7 @@ func TestWings(t *testing.T) {
 	for _, r := range measure(t) {
 		at := wingOf(r.path)
 		if at < 0 {
-			require.True(t, strings.HasPrefix(r.path, "kiln/test/"), "%s is in no wing", r.path)
+			require.True(t, strings.HasPrefix(r.path, "test/"), "%s is in no wing", r.path)
 			continue
 		}
 		lines[at] += r.lines

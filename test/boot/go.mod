@@ -1,4 +1,4 @@
-module kiln/test/boot
+module kiln.dev/kiln/test/boot
 
 go 1.26.0
 

@@ -1,4 +1,4 @@
-module kiln/test/certificates
+module kiln.dev/kiln/test/certificates
 
 go 1.26.0
 

@@ -1,5 +1,5 @@
 // The real containerd of 2.3, the line that kiln fetches, and what asks it questions over the CRI.
-module kiln/test/containerd
+module kiln.dev/kiln/test/containerd
 
 go 1.26.8
 

@@ -1,5 +1,5 @@
 // containerd 1.7, as Debian 13 and the LTS of Flatcar have it. Only its program is built.
-module kiln/test/containerd
+module kiln.dev/kiln/test/containerd
 
 go 1.26.0
 

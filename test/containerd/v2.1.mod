@@ -1,5 +1,5 @@
 // containerd 2.1, as the stable Flatcar has it. Only its program is built.
-module kiln/test/containerd
+module kiln.dev/kiln/test/containerd
 
 go 1.26.0
 

@@ -1,5 +1,5 @@
 // The programs of etcd, as built from their own module, and nothing else of kiln's.
-module kiln/test/etcd
+module kiln.dev/kiln/test/etcd
 
 go 1.26.0
 

@@ -1,4 +1,4 @@
-module kiln/test/gitleaks
+module kiln.dev/kiln/test/gitleaks
 
 go 1.26.0
 

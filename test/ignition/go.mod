@@ -1,5 +1,5 @@
 // The Ignition engine, as built from its own module, and nothing else of kiln's.
-module kiln/test/ignition
+module kiln.dev/kiln/test/ignition
 
 go 1.26.0
 

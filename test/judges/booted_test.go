@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"sigs.k8s.io/yaml"
 
-	"kiln/test/judges/cis"
-	"kiln/test/judges/machine"
+	"kiln.dev/kiln/test/judges/cis"
+	"kiln.dev/kiln/test/judges/machine"
 )
 
 // record is what a machine says of itself after its boot.

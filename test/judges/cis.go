@@ -1,6 +1,6 @@
 package judges
 
-import "kiln/test/judges/cis"
+import "kiln.dev/kiln/test/judges/cis"
 
 // cisJudge evaluates the CIS Kubernetes Benchmark on every machine. A check may be below PASS only
 // if a list of exceptions names it, and each exception must be needed.

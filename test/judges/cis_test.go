@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
-	"kiln/test/judges/cis"
+	"kiln.dev/kiln/test/judges/cis"
 )
 
 // TestCISSees: for every automated check there is a mutation that it sees.

@@ -4,7 +4,7 @@
 // not depend on Kubernetes' source; -modfile chooses another minor.
 package judges
 
-import "kiln/test/judges/machine"
+import "kiln.dev/kiln/test/judges/machine"
 
 // Machine is one machine as its document leaves it; test/trees writes it.
 type Machine struct{ machine.Machine }

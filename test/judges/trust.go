@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"kiln/test/judges/machine"
+	"kiln.dev/kiln/test/judges/machine"
 )
 
 // trustJudge checks that the machines of a cluster fit together, which no single file shows.

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"kiln/test/judges/machine"
+	"kiln.dev/kiln/test/judges/machine"
 )
 
 // credential is a certificate as it is used: somebody shows it to somebody who verifies it.

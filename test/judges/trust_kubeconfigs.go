@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"kiln/test/judges/machine"
+	"kiln.dev/kiln/test/judges/machine"
 )
 
 // clientConfig is what is read of a kubeconfig.

@@ -1,4 +1,4 @@
-module kiln/test/judges
+module kiln.dev/kiln/test/judges
 
 go 1.26.0
 

@@ -11,7 +11,7 @@ import (
 	"fmt"
 	"strings"
 
-	"kiln/test/need"
+	"kiln.dev/kiln/test/need"
 )
 
 func main() {

@@ -60,11 +60,11 @@ func asked(t testing.TB, name string) *Thing {
 	_ = os.Getenv(variable(name))
 	i := slices.IndexFunc(Things, func(thing Thing) bool { return thing.Name == name })
 	if i < 0 {
-		t.Fatalf("%s is not in the table of kiln/test/need", name)
+		t.Fatalf("%s is not in the table of test/need", name)
 	}
 	test, _, _ := strings.Cut(t.Name(), "/")
 	if tests := Things[i].Tests; tests != nil && !slices.Contains(tests, test) {
-		t.Fatalf("the table of kiln/test/need does not say that %s asks for %s", test, name)
+		t.Fatalf("the table of test/need does not say that %s asks for %s", test, name)
 	}
 	return &Things[i]
 }

@@ -80,7 +80,7 @@ func TestAsked(t *testing.T) {
 				used[name] = true
 				return true
 			}
-			t.Errorf("%s: %s; ask kiln/test/need", name, fault)
+			t.Errorf("%s: %s; ask test/need", name, fault)
 			return true
 		})
 	}

@@ -97,9 +97,9 @@ var Things = []Thing{
 		Tests: []string{"TestWalkPXE"}, look: program("dnsmasq"),
 	},
 	{
-		Name: "git", Gap: "kiln asks no git",
+		Name: "git", Gap: "kiln asks no git, and make module is not tried",
 		Tests: []string{
-			"TestCoversForGit", "TestGitFetchesNothing", "TestIsolate", "TestReadme",
+			"TestCoversForGit", "TestGitFetchesNothing", "TestIsolate", "TestModule", "TestReadme",
 			"TestRevisionBounds", "TestScripts", "TestTrackedBounds",
 		},
 		look: program("git"),

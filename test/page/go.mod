@@ -1,3 +1,3 @@
-module kiln/test/page
+module kiln.dev/kiln/test/page
 
 go 1.26.0

@@ -9,8 +9,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kiln/test/need"
-	"kiln/test/script"
+	"kiln.dev/kiln/test/need"
+	"kiln.dev/kiln/test/script"
 )
 
 // TestWrite starts other programs all the time while it writes its own ones. Without the lock, one

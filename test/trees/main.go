@@ -19,13 +19,13 @@ import (
 	"path/filepath"
 	"strings"
 
-	"kiln/pki"
-	"kiln/render"
-	"kiln/render/facts/node"
-	"kiln/render/facts/target"
-	"kiln/render/folder"
-	"kiln/render/pack/cloudinit"
-	"kiln/render/pack/ignition"
+	"kiln.dev/kiln/pki"
+	"kiln.dev/kiln/render"
+	"kiln.dev/kiln/render/facts/node"
+	"kiln.dev/kiln/render/facts/target"
+	"kiln.dev/kiln/render/folder"
+	"kiln.dev/kiln/render/pack/cloudinit"
+	"kiln.dev/kiln/render/pack/ignition"
 )
 
 // clusters holds the golden cases.

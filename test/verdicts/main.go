@@ -9,7 +9,7 @@ import (
 	"io"
 	"os"
 
-	"kiln/render/kube/flags"
+	"kiln.dev/kiln/render/kube/flags"
 )
 
 // Question is one flag of a program of a minor.

@@ -18,10 +18,10 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
-	"kiln/cmd/kiln/term"
-	"kiln/manifests"
-	"kiln/render/fleet/running"
-	"kiln/render/text/wording"
+	"kiln.dev/kiln/cmd/kiln/term"
+	"kiln.dev/kiln/manifests"
+	"kiln.dev/kiln/render/fleet/running"
+	"kiln.dev/kiln/render/text/wording"
 )
 
 // timeout is how long one question may take.

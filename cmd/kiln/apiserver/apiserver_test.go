@@ -17,8 +17,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kiln/cmd/kiln/apiserver"
-	"kiln/cmd/kiln/term"
+	"kiln.dev/kiln/cmd/kiln/apiserver"
+	"kiln.dev/kiln/cmd/kiln/term"
 )
 
 // TestMain runs the tests as kiln runs: without the default HTTP client.

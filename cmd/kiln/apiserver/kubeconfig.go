@@ -19,8 +19,8 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
-	"kiln/render/text/wording"
-	"kiln/render/text/yamltext"
+	"kiln.dev/kiln/render/text/wording"
+	"kiln.dev/kiln/render/text/yamltext"
 )
 
 // maxFile is how many bytes a kubeconfig may have. They are mostly certificates.

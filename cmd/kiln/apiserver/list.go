@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"time"
 
-	"kiln/render/fleet/running"
+	"kiln.dev/kiln/render/fleet/running"
 )
 
 // A list comes in pages of so many objects.

@@ -7,7 +7,7 @@ import (
 	"net/url"
 	"strings"
 
-	"kiln/render/fleet/running"
+	"kiln.dev/kiln/render/fleet/running"
 )
 
 // maxSaid bounds what is kept of a pod: names have at most 253 characters.

@@ -20,7 +20,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kiln/cmd/kiln/apiserver"
+	"kiln.dev/kiln/cmd/kiln/apiserver"
 )
 
 // authority is a CA for servers of the tests.

@@ -3,9 +3,9 @@ package compare
 import (
 	"github.com/spf13/cobra"
 
-	"kiln/cmd/kiln/state"
-	"kiln/cmd/kiln/term"
-	"kiln/render/twin/change"
+	"kiln.dev/kiln/cmd/kiln/state"
+	"kiln.dev/kiln/cmd/kiln/term"
+	"kiln.dev/kiln/render/twin/change"
 )
 
 // DiffCommand returns the verb diff.

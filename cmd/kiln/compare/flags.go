@@ -6,10 +6,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"kiln/cmd/kiln/state"
-	"kiln/cmd/kiln/term"
-	"kiln/cmd/kiln/vault"
-	"kiln/render/twin/change"
+	"kiln.dev/kiln/cmd/kiln/state"
+	"kiln.dev/kiln/cmd/kiln/term"
+	"kiln.dev/kiln/cmd/kiln/vault"
+	"kiln.dev/kiln/render/twin/change"
 )
 
 // MaxUnavailable is the default for the number of workers that may be away together.

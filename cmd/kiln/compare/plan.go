@@ -9,14 +9,14 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"kiln/cmd/kiln/state"
-	"kiln/cmd/kiln/summary"
-	"kiln/cmd/kiln/term"
-	"kiln/render/config"
-	"kiln/render/fleet/rollout"
-	"kiln/render/folder"
-	"kiln/render/text/wording"
-	"kiln/render/twin/change"
+	"kiln.dev/kiln/cmd/kiln/state"
+	"kiln.dev/kiln/cmd/kiln/summary"
+	"kiln.dev/kiln/cmd/kiln/term"
+	"kiln.dev/kiln/render/config"
+	"kiln.dev/kiln/render/fleet/rollout"
+	"kiln.dev/kiln/render/folder"
+	"kiln.dev/kiln/render/text/wording"
+	"kiln.dev/kiln/render/twin/change"
 )
 
 // PlanCommand returns the verb plan.

@@ -9,12 +9,12 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"kiln/cmd/kiln/apiserver"
-	"kiln/cmd/kiln/term"
-	"kiln/cmd/kiln/vault"
-	"kiln/render/fleet/running"
-	"kiln/render/folder"
-	"kiln/render/twin/review"
+	"kiln.dev/kiln/cmd/kiln/apiserver"
+	"kiln.dev/kiln/cmd/kiln/term"
+	"kiln.dev/kiln/cmd/kiln/vault"
+	"kiln.dev/kiln/render/fleet/running"
+	"kiln.dev/kiln/render/folder"
+	"kiln.dev/kiln/render/twin/review"
 )
 
 // Runs are the flags that say what runs.

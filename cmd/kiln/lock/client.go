@@ -19,7 +19,7 @@ import (
 
 	"oras.land/oras-go/v2/registry/remote/errcode"
 
-	"kiln/render/facts/target"
+	"kiln.dev/kiln/render/facts/target"
 )
 
 // The most bytes of a program, and of a list of hashes.

@@ -13,7 +13,7 @@ import (
 	"syscall"
 	"time"
 
-	"kiln/render/facts/target"
+	"kiln.dev/kiln/render/facts/target"
 )
 
 // guard opens connections for addresses that files name, such as those of a lock. Somebody else may

@@ -12,8 +12,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kiln/render/facts/target"
-	"kiln/render/machine/images"
+	"kiln.dev/kiln/render/facts/target"
+	"kiln.dev/kiln/render/machine/images"
 )
 
 // TestRefusedAddresses: a file may name servers of the world and of private networks alone.

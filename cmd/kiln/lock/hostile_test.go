@@ -15,7 +15,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kiln/render/machine/images"
+	"kiln.dev/kiln/render/machine/images"
 )
 
 // TestStoredNotEchoed: a file of logins that cannot be read is named, and nothing of it is shown.

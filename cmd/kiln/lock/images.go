@@ -7,9 +7,9 @@ import (
 	"slices"
 	"strings"
 
-	"kiln/render/config"
-	"kiln/render/facts/target"
-	"kiln/render/machine/images"
+	"kiln.dev/kiln/render/config"
+	"kiln.dev/kiln/render/facts/target"
+	"kiln.dev/kiln/render/machine/images"
 )
 
 // wantedImage is an image without a digest, once.

@@ -12,7 +12,7 @@ import (
 	"net"
 	"slices"
 
-	"kiln/render/facts/target"
+	"kiln.dev/kiln/render/facts/target"
 )
 
 // Locker makes and checks locks.

@@ -5,9 +5,9 @@ import (
 	"io"
 	"path/filepath"
 
-	"kiln/cmd/kiln/term"
-	"kiln/render/config"
-	"kiln/render/text/wording"
+	"kiln.dev/kiln/cmd/kiln/term"
+	"kiln.dev/kiln/render/config"
+	"kiln.dev/kiln/render/text/wording"
 )
 
 // Entries returns all entries of a lock.

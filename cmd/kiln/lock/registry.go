@@ -22,9 +22,9 @@ import (
 	"oras.land/oras-go/v2/registry/remote/auth"
 	"oras.land/oras-go/v2/registry/remote/credentials"
 
-	"kiln/render/facts/target"
-	"kiln/render/machine/containerd"
-	"kiln/render/machine/images"
+	"kiln.dev/kiln/render/facts/target"
+	"kiln.dev/kiln/render/machine/containerd"
+	"kiln.dev/kiln/render/machine/images"
 )
 
 // maxManifest is how many bytes of a manifest, and of the configuration of an image, are read.

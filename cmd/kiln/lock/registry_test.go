@@ -15,8 +15,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kiln/render/facts/target"
-	"kiln/render/machine/images"
+	"kiln.dev/kiln/render/facts/target"
+	"kiln.dev/kiln/render/machine/images"
 )
 
 // registry is a registry of images. It may be hostile.

@@ -7,10 +7,10 @@ import (
 	"os"
 	"path"
 
-	"kiln/render/config"
-	"kiln/render/facts/target"
-	"kiln/render/folder"
-	"kiln/render/machine/images"
+	"kiln.dev/kiln/render/config"
+	"kiln.dev/kiln/render/facts/target"
+	"kiln.dev/kiln/render/folder"
+	"kiln.dev/kiln/render/machine/images"
 )
 
 // saved is a folder in which files are kept, as package images says.

@@ -8,8 +8,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kiln/render/facts/target"
-	"kiln/render/machine/images"
+	"kiln.dev/kiln/render/facts/target"
+	"kiln.dev/kiln/render/machine/images"
 )
 
 // TestSave: the folder has every file below the path of its URL, those that were locked before too,

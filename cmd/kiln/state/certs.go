@@ -9,10 +9,10 @@ import (
 	"regexp"
 	"strings"
 
-	"kiln/cmd/kiln/term"
-	"kiln/render"
-	"kiln/render/folder"
-	"kiln/render/twin/certs"
+	"kiln.dev/kiln/cmd/kiln/term"
+	"kiln.dev/kiln/render"
+	"kiln.dev/kiln/render/folder"
+	"kiln.dev/kiln/render/twin/certs"
 )
 
 // Certs is what has an end in a state.

@@ -11,11 +11,11 @@ import (
 	"path/filepath"
 	"strings"
 
-	"kiln/cmd/kiln/term"
-	"kiln/cmd/kiln/vault"
-	"kiln/render"
-	"kiln/render/folder"
-	"kiln/render/twin/change"
+	"kiln.dev/kiln/cmd/kiln/term"
+	"kiln.dev/kiln/cmd/kiln/vault"
+	"kiln.dev/kiln/render"
+	"kiln.dev/kiln/render/folder"
+	"kiln.dev/kiln/render/twin/change"
 )
 
 // Forms lists the forms of two states, for the help of a verb.

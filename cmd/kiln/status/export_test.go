@@ -5,7 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"kiln/cmd/kiln/apiserver"
+	"kiln.dev/kiln/cmd/kiln/apiserver"
 )
 
 // CommandWithin is the verb with another limit of time.

@@ -11,12 +11,12 @@ import (
 	"strings"
 	"time"
 
-	"kiln/cmd/kiln/apiserver"
-	"kiln/render/facts/node"
-	"kiln/render/fleet/running"
-	"kiln/render/plan"
-	"kiln/render/twin/change"
-	"kiln/render/twin/review"
+	"kiln.dev/kiln/cmd/kiln/apiserver"
+	"kiln.dev/kiln/render/facts/node"
+	"kiln.dev/kiln/render/fleet/running"
+	"kiln.dev/kiln/render/plan"
+	"kiln.dev/kiln/render/twin/change"
+	"kiln.dev/kiln/render/twin/review"
 )
 
 // Report is what a running cluster says of itself.

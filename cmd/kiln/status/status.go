@@ -14,11 +14,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"kiln/cmd/kiln/apiserver"
-	"kiln/cmd/kiln/state"
-	"kiln/cmd/kiln/term"
-	"kiln/render/text/wording"
-	"kiln/render/twin/change"
+	"kiln.dev/kiln/cmd/kiln/apiserver"
+	"kiln.dev/kiln/cmd/kiln/state"
+	"kiln.dev/kiln/cmd/kiln/term"
+	"kiln.dev/kiln/render/text/wording"
+	"kiln.dev/kiln/render/twin/change"
 )
 
 // pause is the time between two looks with --wait.

@@ -17,9 +17,9 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/stretchr/testify/require"
 
-	"kiln/cmd/kiln/apiserver"
-	"kiln/cmd/kiln/status"
-	"kiln/cmd/kiln/term"
+	"kiln.dev/kiln/cmd/kiln/apiserver"
+	"kiln.dev/kiln/cmd/kiln/status"
+	"kiln.dev/kiln/cmd/kiln/term"
 )
 
 // api answers as an API server: by path, a code and a body.

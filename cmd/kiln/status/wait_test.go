@@ -7,8 +7,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kiln/cmd/kiln/status"
-	"kiln/cmd/kiln/term"
+	"kiln.dev/kiln/cmd/kiln/status"
+	"kiln.dev/kiln/cmd/kiln/term"
 )
 
 // TestMinute: --wait ends if for more than a minute nothing is left but what the user may not see,

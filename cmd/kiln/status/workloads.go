@@ -12,10 +12,10 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"kiln/cmd/kiln/apiserver"
-	"kiln/render/fleet/running"
-	"kiln/render/text/wording"
-	"kiln/render/twin/change"
+	"kiln.dev/kiln/cmd/kiln/apiserver"
+	"kiln.dev/kiln/render/fleet/running"
+	"kiln.dev/kiln/render/text/wording"
+	"kiln.dev/kiln/render/twin/change"
 )
 
 // Workloads counts the DaemonSets, Deployments and StatefulSets that kiln applied.

@@ -13,11 +13,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kiln/cmd/kiln/state"
-	"kiln/cmd/kiln/term"
-	"kiln/render/facts/node"
-	"kiln/render/fleet/running"
-	"kiln/render/twin/review"
+	"kiln.dev/kiln/cmd/kiln/state"
+	"kiln.dev/kiln/cmd/kiln/term"
+	"kiln.dev/kiln/render/facts/node"
+	"kiln.dev/kiln/render/fleet/running"
+	"kiln.dev/kiln/render/twin/review"
 )
 
 // recorded returns a workload of the package running, and its pods, as JSON.

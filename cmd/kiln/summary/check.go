@@ -4,9 +4,9 @@ import (
 	"io"
 	"path/filepath"
 
-	"kiln/cmd/kiln/term"
-	"kiln/render"
-	"kiln/render/text/wording"
+	"kiln.dev/kiln/cmd/kiln/term"
+	"kiln.dev/kiln/render"
+	"kiln.dev/kiln/render/text/wording"
 )
 
 // Check reports what a run without --check would change: the names of documents, and the

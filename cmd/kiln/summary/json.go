@@ -3,8 +3,8 @@ package summary
 import (
 	"io"
 
-	"kiln/cmd/kiln/term"
-	"kiln/render"
+	"kiln.dev/kiln/cmd/kiln/term"
+	"kiln.dev/kiln/render"
 )
 
 // changes are the changes in one folder. A run that writes nothing says what it would write.

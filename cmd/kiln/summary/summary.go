@@ -13,10 +13,10 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"kiln/cmd/kiln/term"
-	"kiln/render"
-	"kiln/render/facts/target"
-	"kiln/render/text/wording"
+	"kiln.dev/kiln/cmd/kiln/term"
+	"kiln.dev/kiln/render"
+	"kiln.dev/kiln/render/facts/target"
+	"kiln.dev/kiln/render/text/wording"
 )
 
 // Run is a run of kiln render.

@@ -5,12 +5,12 @@ import (
 	"slices"
 	"time"
 
-	"kiln/cmd/kiln/term"
-	"kiln/render"
-	"kiln/render/config"
-	"kiln/render/folder"
-	"kiln/render/text/wording"
-	"kiln/render/twin/change"
+	"kiln.dev/kiln/cmd/kiln/term"
+	"kiln.dev/kiln/render"
+	"kiln.dev/kiln/render/config"
+	"kiln.dev/kiln/render/folder"
+	"kiln.dev/kiln/render/text/wording"
+	"kiln.dev/kiln/render/twin/change"
 )
 
 // Dates returns a warning for each date of the documents that has passed or will pass soon.

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"kiln/render/text/wording"
+	"kiln.dev/kiln/render/text/wording"
 )
 
 // TakeArgs returns the check of a verb's arguments: their number is at least least and, unless most

@@ -4,7 +4,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"kiln/render/folder"
+	"kiln.dev/kiln/render/folder"
 
 	"github.com/spf13/cobra"
 )

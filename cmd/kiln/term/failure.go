@@ -5,7 +5,7 @@ import (
 	"io/fs"
 	"strings"
 
-	"kiln/render/config"
+	"kiln.dev/kiln/render/config"
 )
 
 // Failure says why a verb failed.

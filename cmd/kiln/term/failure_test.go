@@ -8,8 +8,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kiln/cmd/kiln/term"
-	"kiln/render/config"
+	"kiln.dev/kiln/cmd/kiln/term"
+	"kiln.dev/kiln/render/config"
 )
 
 func TestNew(t *testing.T) {

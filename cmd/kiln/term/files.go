@@ -10,8 +10,8 @@ import (
 	"strings"
 	"syscall"
 
-	"kiln/render/folder"
-	"kiln/render/text/wording"
+	"kiln.dev/kiln/render/folder"
+	"kiln.dev/kiln/render/text/wording"
 )
 
 // NamedPath is a path that the command line names.

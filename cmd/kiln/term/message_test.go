@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kiln/cmd/kiln/term"
+	"kiln.dev/kiln/cmd/kiln/term"
 )
 
 // TestNames: a list of names reads like a sentence.

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"kiln/render/text/wording"
+	"kiln.dev/kiln/render/text/wording"
 )
 
 // Names tells the screen the words of the command line and other paths. A part of a path with a

@@ -19,7 +19,7 @@ import (
 
 	"golang.org/x/term"
 
-	"kiln/render/text/wording"
+	"kiln.dev/kiln/render/text/wording"
 )
 
 // Screen is a writer that replaces control characters by escapes, so that nothing in a name or a

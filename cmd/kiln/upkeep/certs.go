@@ -5,12 +5,12 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"kiln/cmd/kiln/state"
-	"kiln/cmd/kiln/term"
-	"kiln/cmd/kiln/vault"
-	"kiln/cmd/kiln/vault/foreign"
-	"kiln/render/folder"
-	"kiln/render/twin/certs"
+	"kiln.dev/kiln/cmd/kiln/state"
+	"kiln.dev/kiln/cmd/kiln/term"
+	"kiln.dev/kiln/cmd/kiln/vault"
+	"kiln.dev/kiln/cmd/kiln/vault/foreign"
+	"kiln.dev/kiln/render/folder"
+	"kiln.dev/kiln/render/twin/certs"
 )
 
 // certsFlags are the flags of kiln certs.

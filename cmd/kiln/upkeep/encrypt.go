@@ -6,11 +6,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"kiln/cmd/kiln/term"
-	"kiln/cmd/kiln/vault"
-	"kiln/render"
-	"kiln/render/folder"
-	"kiln/render/text/wording"
+	"kiln.dev/kiln/cmd/kiln/term"
+	"kiln.dev/kiln/cmd/kiln/vault"
+	"kiln.dev/kiln/render"
+	"kiln.dev/kiln/render/folder"
+	"kiln.dev/kiln/render/text/wording"
 )
 
 // encryptFlags are the flags of kiln secrets encrypt.

@@ -7,10 +7,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"kiln/cmd/kiln/term"
-	"kiln/cmd/kiln/vault"
-	"kiln/render"
-	"kiln/render/text/wording"
+	"kiln.dev/kiln/cmd/kiln/term"
+	"kiln.dev/kiln/cmd/kiln/vault"
+	"kiln.dev/kiln/render"
+	"kiln.dev/kiln/render/text/wording"
 )
 
 // manifestFlags are the flags of kiln token manifest.

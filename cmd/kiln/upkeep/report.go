@@ -8,12 +8,12 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"kiln/cmd/kiln/term"
-	"kiln/pki"
-	"kiln/pki/rotation"
-	"kiln/render/plan"
-	"kiln/render/text/wording"
-	"kiln/render/twin/change"
+	"kiln.dev/kiln/cmd/kiln/term"
+	"kiln.dev/kiln/pki"
+	"kiln.dev/kiln/pki/rotation"
+	"kiln.dev/kiln/render/plan"
+	"kiln.dev/kiln/render/text/wording"
+	"kiln.dev/kiln/render/twin/change"
 )
 
 // rotateReport is what the verb prints about some roots.

@@ -15,15 +15,15 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"kiln/cmd/kiln/term"
-	"kiln/cmd/kiln/vault"
-	"kiln/pki"
-	"kiln/pki/rotation"
-	"kiln/render"
-	"kiln/render/folder"
-	"kiln/render/plan"
-	"kiln/render/text/wording"
-	"kiln/render/twin/change"
+	"kiln.dev/kiln/cmd/kiln/term"
+	"kiln.dev/kiln/cmd/kiln/vault"
+	"kiln.dev/kiln/pki"
+	"kiln.dev/kiln/pki/rotation"
+	"kiln.dev/kiln/render"
+	"kiln.dev/kiln/render/folder"
+	"kiln.dev/kiln/render/plan"
+	"kiln.dev/kiln/render/text/wording"
+	"kiln.dev/kiln/render/twin/change"
 )
 
 // rotateFlags holds the flags of kiln secrets rotate.

@@ -10,13 +10,13 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"kiln/cmd/kiln/term"
-	"kiln/cmd/kiln/vault"
-	"kiln/pki"
-	"kiln/render"
-	"kiln/render/folder"
-	"kiln/render/plan"
-	"kiln/render/text/wording"
+	"kiln.dev/kiln/cmd/kiln/term"
+	"kiln.dev/kiln/cmd/kiln/vault"
+	"kiln.dev/kiln/pki"
+	"kiln.dev/kiln/render"
+	"kiln.dev/kiln/render/folder"
+	"kiln.dev/kiln/render/plan"
+	"kiln.dev/kiln/render/text/wording"
 )
 
 // TokenCommand returns the verbs for the bootstrap tokens with which machines join.

@@ -8,12 +8,12 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"kiln/cmd/kiln/term"
-	"kiln/cmd/kiln/vault"
-	"kiln/pki"
-	"kiln/render"
-	"kiln/render/plan"
-	"kiln/render/text/wording"
+	"kiln.dev/kiln/cmd/kiln/term"
+	"kiln.dev/kiln/cmd/kiln/vault"
+	"kiln.dev/kiln/pki"
+	"kiln.dev/kiln/render"
+	"kiln.dev/kiln/render/plan"
+	"kiln.dev/kiln/render/text/wording"
 )
 
 // renewTokenFlags are the flags of kiln token renew.

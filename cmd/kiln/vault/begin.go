@@ -9,12 +9,12 @@ import (
 	"regexp"
 	"time"
 
-	"kiln/cmd/kiln/term"
-	"kiln/pki"
-	"kiln/pki/private"
-	"kiln/render"
-	"kiln/render/config"
-	"kiln/render/text/wording"
+	"kiln.dev/kiln/cmd/kiln/term"
+	"kiln.dev/kiln/pki"
+	"kiln.dev/kiln/pki/private"
+	"kiln.dev/kiln/render"
+	"kiln.dev/kiln/render/config"
+	"kiln.dev/kiln/render/text/wording"
 )
 
 // Run is the part of a run of kiln render that decides about its bundle.

@@ -8,10 +8,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kiln/cmd/kiln/vault"
-	"kiln/pki"
-	"kiln/pki/private"
-	"kiln/test/need"
+	"kiln.dev/kiln/cmd/kiln/vault"
+	"kiln.dev/kiln/pki"
+	"kiln.dev/kiln/pki/private"
+	"kiln.dev/kiln/test/need"
 )
 
 // TestSaveTwice: of two first renders at once, the second one keeps the bundle of the first, and

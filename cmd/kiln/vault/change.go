@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"io/fs"
 
-	"kiln/pki"
-	"kiln/render"
-	"kiln/render/config"
+	"kiln.dev/kiln/pki"
+	"kiln.dev/kiln/render"
+	"kiln.dev/kiln/render/config"
 )
 
 // missingError comes when a verb needs a bundle, and there is none in the file path.

@@ -5,10 +5,10 @@ import (
 	"strings"
 	"time"
 
-	"kiln/pki"
-	"kiln/pki/request"
-	"kiln/render/config"
-	"kiln/render/plan"
+	"kiln.dev/kiln/pki"
+	"kiln.dev/kiln/pki/request"
+	"kiln.dev/kiln/render/config"
+	"kiln.dev/kiln/render/plan"
 )
 
 // CheckSigned returns an error for each certificate of a configuration that a CA elsewhere has to

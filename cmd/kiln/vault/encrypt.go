@@ -4,10 +4,10 @@ import (
 	"fmt"
 	"strings"
 
-	"kiln/cmd/kiln/term"
-	"kiln/render"
-	"kiln/render/config"
-	"kiln/render/folder"
+	"kiln.dev/kiln/cmd/kiln/term"
+	"kiln.dev/kiln/render"
+	"kiln.dev/kiln/render/config"
+	"kiln.dev/kiln/render/folder"
 )
 
 // ToEncrypt is OpenFor for the verb that encrypts the bundle in its place. It fails if there is no

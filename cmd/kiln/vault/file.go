@@ -9,9 +9,9 @@ import (
 	"os"
 	"strings"
 
-	"kiln/pki"
-	"kiln/render/folder"
-	"kiln/render/text/wording"
+	"kiln.dev/kiln/pki"
+	"kiln.dev/kiln/render/folder"
+	"kiln.dev/kiln/render/text/wording"
 )
 
 // maxFile is how many bytes the file of a bundle may have. pki.Load and atrest have their own,

@@ -5,7 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"kiln/cmd/kiln/term"
+	"kiln.dev/kiln/cmd/kiln/term"
 )
 
 // besideConfig is where a bundle lies that no flag names.

@@ -12,7 +12,7 @@ import (
 	"os/exec"
 	"strings"
 
-	"kiln/cmd/kiln/term"
+	"kiln.dev/kiln/cmd/kiln/term"
 )
 
 // gitCommand returns a git command that fetches nothing. In a partial clone git would fetch missing

@@ -9,12 +9,12 @@ import (
 	"strconv"
 	"strings"
 
-	"kiln/cmd/kiln/term"
-	"kiln/pki"
-	"kiln/render"
-	"kiln/render/pack/document"
-	"kiln/render/plan"
-	"kiln/render/text/wording"
+	"kiln.dev/kiln/cmd/kiln/term"
+	"kiln.dev/kiln/pki"
+	"kiln.dev/kiln/render"
+	"kiln.dev/kiln/render/pack/document"
+	"kiln.dev/kiln/render/plan"
+	"kiln.dev/kiln/render/text/wording"
 )
 
 // CheckNewest returns an error if half, of the bundle in the file path, is older than the public

@@ -11,9 +11,9 @@ import (
 	"filippo.io/age"
 	"filippo.io/age/plugin"
 
-	"kiln/cmd/kiln/term"
-	"kiln/render/folder"
-	"kiln/render/text/wording"
+	"kiln.dev/kiln/cmd/kiln/term"
+	"kiln.dev/kiln/render/folder"
+	"kiln.dev/kiln/render/text/wording"
 )
 
 // IdentityVariable is the environment variable that names a file with identities. It holds no key:

@@ -11,7 +11,7 @@ import (
 	"slices"
 	"strings"
 
-	"kiln/render/folder"
+	"kiln.dev/kiln/render/folder"
 )
 
 // ignoreFile is the file that tells git what not to track.

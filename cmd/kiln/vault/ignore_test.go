@@ -10,7 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kiln/test/need"
+	"kiln.dev/kiln/test/need"
 )
 
 // TestCovers: a line of a .gitignore covers what it covers for git. If kiln took a line to cover

@@ -6,9 +6,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kiln/cmd/kiln/vault"
-	"kiln/pki"
-	"kiln/pki/private"
+	"kiln.dev/kiln/cmd/kiln/vault"
+	"kiln.dev/kiln/pki"
+	"kiln.dev/kiln/pki/private"
 )
 
 // TestLostKeys: a snapshot from before the drop of an encryption key needs the bundle from then.

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"kiln/render/config"
-	"kiln/render/text/wording"
+	"kiln.dev/kiln/render/config"
+	"kiln.dev/kiln/render/text/wording"
 )
 
 // RecipientFlag is the flag that names a recipient which a bundle did not have until now. What the

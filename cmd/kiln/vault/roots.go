@@ -4,10 +4,10 @@ import (
 	"fmt"
 	"path/filepath"
 
-	"kiln/pki"
-	"kiln/pki/root"
-	"kiln/render"
-	"kiln/render/text/wording"
+	"kiln.dev/kiln/pki"
+	"kiln.dev/kiln/pki/root"
+	"kiln.dev/kiln/render"
+	"kiln.dev/kiln/render/text/wording"
 )
 
 // checkRoots returns an error if the roots of the bundle, or public half, in the file path cannot

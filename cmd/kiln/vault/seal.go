@@ -14,7 +14,7 @@ import (
 	"filippo.io/age"
 	"filippo.io/age/armor"
 
-	"kiln/pki/private"
+	"kiln.dev/kiln/pki/private"
 )
 
 const (

@@ -13,7 +13,7 @@ import (
 	"filippo.io/age"
 	"github.com/stretchr/testify/require"
 
-	"kiln/cmd/kiln/vault"
+	"kiln.dev/kiln/cmd/kiln/vault"
 )
 
 // key makes an identity in a file, and returns its recipient.

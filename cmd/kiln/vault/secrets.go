@@ -8,9 +8,9 @@ import (
 	"slices"
 	"strings"
 
-	"kiln/cmd/kiln/term"
-	"kiln/render/folder"
-	"kiln/render/text/wording"
+	"kiln.dev/kiln/cmd/kiln/term"
+	"kiln.dev/kiln/render/folder"
+	"kiln.dev/kiln/render/text/wording"
 )
 
 // SecretFile is a file or folder with secrets, as the command line names it.

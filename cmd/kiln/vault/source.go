@@ -8,10 +8,10 @@ import (
 	"io"
 	"os"
 
-	"kiln/cmd/kiln/term"
-	"kiln/pki"
-	"kiln/render"
-	"kiln/render/folder"
+	"kiln.dev/kiln/cmd/kiln/term"
+	"kiln.dev/kiln/pki"
+	"kiln.dev/kiln/render"
+	"kiln.dev/kiln/render/folder"
 )
 
 // Source is what the command line says about the bundle of a configuration. Without flags, the

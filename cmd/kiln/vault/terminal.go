@@ -11,8 +11,8 @@ import (
 	"filippo.io/age/plugin"
 	"golang.org/x/term"
 
-	"kiln/pki/private"
-	"kiln/render/text/wording"
+	"kiln.dev/kiln/pki/private"
+	"kiln.dev/kiln/render/text/wording"
 )
 
 // errNoTerminal comes when there is nobody to ask.

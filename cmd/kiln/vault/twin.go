@@ -10,9 +10,9 @@ import (
 	"slices"
 	"strings"
 
-	"kiln/cmd/kiln/term"
-	"kiln/render"
-	"kiln/render/text/wording"
+	"kiln.dev/kiln/cmd/kiln/term"
+	"kiln.dev/kiln/render"
+	"kiln.dev/kiln/render/text/wording"
 )
 
 // CheckOutside returns an error if a file or folder lies in a review twin: a twin is made for git,

@@ -13,8 +13,8 @@ import (
 
 	"sigs.k8s.io/yaml"
 
-	"kiln/pki"
-	"kiln/render/kube/kinds"
+	"kiln.dev/kiln/pki"
+	"kiln.dev/kiln/render/kube/kinds"
 )
 
 // policy holds the fields of an audit policy that the check reads.

@@ -15,10 +15,10 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"kiln/render/config"
-	"kiln/render/facts/node"
-	"kiln/render/kube/flags"
-	"kiln/render/plan"
+	"kiln.dev/kiln/render/config"
+	"kiln.dev/kiln/render/facts/node"
+	"kiln.dev/kiln/render/kube/flags"
+	"kiln.dev/kiln/render/plan"
 )
 
 // Checker checks the machines of one cluster. Its methods may be called from several goroutines.

@@ -3,9 +3,9 @@ package machine
 import (
 	"fmt"
 
-	"kiln/render/config"
-	"kiln/render/kube/flags"
-	"kiln/render/plan"
+	"kiln.dev/kiln/render/config"
+	"kiln.dev/kiln/render/kube/flags"
+	"kiln.dev/kiln/render/plan"
 )
 
 // kubelet checks the flags and feature gates of the kubelet. The tables may not have the minor of

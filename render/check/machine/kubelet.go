@@ -7,7 +7,7 @@ import (
 	kubeletv1 "k8s.io/kubelet/config/v1beta1"
 	"sigs.k8s.io/yaml"
 
-	"kiln/render/plan"
+	"kiln.dev/kiln/render/plan"
 )
 
 // Kubelet is the machine's kubelet: its configuration and its command line.

@@ -8,9 +8,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/yaml"
 
-	"kiln/render/facts/node"
-	"kiln/render/kube/flags"
-	"kiln/render/plan"
+	"kiln.dev/kiln/render/facts/node"
+	"kiln.dev/kiln/render/kube/flags"
+	"kiln.dev/kiln/render/plan"
 )
 
 // proxy checks the flags and feature gates of kube-proxy, which runs on every machine as the same

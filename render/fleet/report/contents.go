@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	"kiln/render/text/wording"
-	"kiln/render/twin/change"
+	"kiln.dev/kiln/render/text/wording"
+	"kiln.dev/kiln/render/twin/change"
 )
 
 // machineView is a machine, with the place on the page of each of its items.

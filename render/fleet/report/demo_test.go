@@ -9,10 +9,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kiln/render"
-	"kiln/render/fleet/report"
-	"kiln/render/fleet/rollout"
-	"kiln/render/twin/change"
+	"kiln.dev/kiln/render"
+	"kiln.dev/kiln/render/fleet/report"
+	"kiln.dev/kiln/render/fleet/rollout"
+	"kiln.dev/kiln/render/twin/change"
 )
 
 // today is the day of the demo.

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"time"
 
-	"kiln/render/text/wording"
-	"kiln/render/twin/certs"
+	"kiln.dev/kiln/render/text/wording"
+	"kiln.dev/kiln/render/twin/certs"
 )
 
 // calendar is the picture of the next months, with a lane for what ends together.

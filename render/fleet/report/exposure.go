@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"kiln/render/twin/change"
+	"kiln.dev/kiln/render/twin/change"
 )
 
 // Exposed is a document or a body, of several machines that have the same one.

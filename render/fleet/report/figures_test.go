@@ -8,10 +8,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kiln/render/fleet/rollout"
-	"kiln/render/plan"
-	"kiln/render/twin/certs"
-	"kiln/render/twin/change"
+	"kiln.dev/kiln/render/fleet/rollout"
+	"kiln.dev/kiln/render/plan"
+	"kiln.dev/kiln/render/twin/certs"
+	"kiln.dev/kiln/render/twin/change"
 )
 
 // machine returns a machine with a label for its zone, unless the zone is empty.

@@ -1,8 +1,8 @@
 package report
 
 import (
-	"kiln/render/fleet/rollout"
-	"kiln/render/twin/change"
+	"kiln.dev/kiln/render/fleet/rollout"
+	"kiln.dev/kiln/render/twin/change"
 )
 
 // mark is one word about a machine, and the class that gives it its colour.

@@ -8,8 +8,8 @@ import (
 
 	"sigs.k8s.io/yaml"
 
-	"kiln/render/plan"
-	"kiln/render/twin/change"
+	"kiln.dev/kiln/render/plan"
+	"kiln.dev/kiln/render/twin/change"
 )
 
 // network is a range of addresses with those in it that are known before.

@@ -11,7 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kiln/render/fleet/report"
+	"kiln.dev/kiln/render/fleet/report"
 )
 
 // demoTo is where TestDemo writes the page of the demo. test/page makes pictures of it.

@@ -13,10 +13,10 @@ import (
 	"html/template"
 	"time"
 
-	"kiln/render/fleet/rollout"
-	"kiln/render/text/wording"
-	"kiln/render/twin/certs"
-	"kiln/render/twin/change"
+	"kiln.dev/kiln/render/fleet/rollout"
+	"kiln.dev/kiln/render/text/wording"
+	"kiln.dev/kiln/render/twin/certs"
+	"kiln.dev/kiln/render/twin/change"
 )
 
 // Input holds what a page is made from.

@@ -12,11 +12,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kiln/render"
-	"kiln/render/fleet/report"
-	"kiln/render/fleet/rollout"
-	"kiln/render/twin/change"
-	"kiln/render/twin/review"
+	"kiln.dev/kiln/render"
+	"kiln.dev/kiln/render/fleet/report"
+	"kiln.dev/kiln/render/fleet/rollout"
+	"kiln.dev/kiln/render/twin/change"
+	"kiln.dev/kiln/render/twin/review"
 )
 
 // state reads the twin of a golden case.

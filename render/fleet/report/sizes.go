@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"kiln/render/twin/change"
+	"kiln.dev/kiln/render/twin/change"
 )
 
 // Size is the size of a machine's document.

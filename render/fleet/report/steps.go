@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"kiln/render/fleet/rollout"
+	"kiln.dev/kiln/render/fleet/rollout"
 )
 
 // stepView is a step with its machines, each of which has a check box, and its lines. The machines

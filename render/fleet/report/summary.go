@@ -5,9 +5,9 @@ import (
 	"slices"
 	"strings"
 
-	"kiln/render/fleet/rollout"
-	"kiln/render/text/wording"
-	"kiln/render/twin/change"
+	"kiln.dev/kiln/render/fleet/rollout"
+	"kiln.dev/kiln/render/text/wording"
+	"kiln.dev/kiln/render/twin/change"
 )
 
 // summary is what the top of the page says.

@@ -5,9 +5,9 @@ import (
 	"slices"
 	"strings"
 
-	"kiln/render/fleet/rollout"
-	"kiln/render/fleet/running"
-	"kiln/render/twin/change"
+	"kiln.dev/kiln/render/fleet/rollout"
+	"kiln.dev/kiln/render/fleet/running"
+	"kiln.dev/kiln/render/twin/change"
 )
 
 // zoneLabel is the label of a Node for the zone that it is in

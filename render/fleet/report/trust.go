@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"kiln/render/twin/change"
+	"kiln.dev/kiln/render/twin/change"
 )
 
 // authority is a CA with the kinds of certificates that it signs.

@@ -3,8 +3,8 @@ package report
 import (
 	"slices"
 
-	"kiln/render/fleet/rollout"
-	"kiln/render/twin/change"
+	"kiln.dev/kiln/render/fleet/rollout"
+	"kiln.dev/kiln/render/twin/change"
 )
 
 // lane is a step in the picture of the order: when it runs, and its waves.

@@ -8,9 +8,9 @@ import (
 	"strings"
 	"time"
 
-	"kiln/render/fleet/running"
-	"kiln/render/machine/layout"
-	"kiln/render/twin/change"
+	"kiln.dev/kiln/render/fleet/running"
+	"kiln.dev/kiln/render/machine/layout"
+	"kiln.dev/kiln/render/twin/change"
 )
 
 // decision is a machine with its verdict.

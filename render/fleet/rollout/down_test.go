@@ -5,10 +5,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kiln/render/fleet/rollout"
-	"kiln/render/fleet/running"
-	"kiln/render/twin/change"
-	"kiln/render/twin/review"
+	"kiln.dev/kiln/render/fleet/rollout"
+	"kiln.dev/kiln/render/fleet/running"
+	"kiln.dev/kiln/render/twin/change"
+	"kiln.dev/kiln/render/twin/review"
 )
 
 // TestMemberDown: a control plane that is down goes first, and nobody waits for its member.

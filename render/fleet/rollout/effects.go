@@ -6,9 +6,9 @@ import (
 	"slices"
 	"strings"
 
-	"kiln/render/machine/layout"
-	"kiln/render/plan"
-	"kiln/render/twin/change"
+	"kiln.dev/kiln/render/machine/layout"
+	"kiln.dev/kiln/render/plan"
+	"kiln.dev/kiln/render/twin/change"
 )
 
 // rule says what certain changes ask of a running machine.

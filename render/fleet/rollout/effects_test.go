@@ -9,9 +9,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kiln/render/machine/layout"
-	"kiln/render/plan"
-	"kiln/render/twin/change"
+	"kiln.dev/kiln/render/machine/layout"
+	"kiln.dev/kiln/render/plan"
+	"kiln.dev/kiln/render/twin/change"
 )
 
 // TestWhatRunningMachinesRead: a change of what a running machine goes on with reaches it by a

@@ -11,8 +11,8 @@ import (
 	"slices"
 	"strings"
 
-	"kiln/render/plan"
-	"kiln/render/twin/change"
+	"kiln.dev/kiln/render/plan"
+	"kiln.dev/kiln/render/twin/change"
 )
 
 // lostEndpoint: running workers connect to the API servers by a name that the new certificates

@@ -9,8 +9,8 @@ import (
 	"slices"
 	"strings"
 
-	"kiln/render/fleet/running"
-	"kiln/render/twin/change"
+	"kiln.dev/kiln/render/fleet/running"
+	"kiln.dev/kiln/render/twin/change"
 )
 
 // State is a state of a cluster with the name that the user gave it.

@@ -7,11 +7,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kiln/manifests"
-	"kiln/render/fleet/rollout"
-	"kiln/render/fleet/running"
-	"kiln/render/twin/change"
-	"kiln/render/twin/review"
+	"kiln.dev/kiln/manifests"
+	"kiln.dev/kiln/render/fleet/rollout"
+	"kiln.dev/kiln/render/fleet/running"
+	"kiln.dev/kiln/render/twin/change"
+	"kiln.dev/kiln/render/twin/review"
 )
 
 // ofVersion returns a cluster of three control planes and a worker, of that version. The worker's

@@ -15,10 +15,10 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	"sigs.k8s.io/yaml"
 
-	"kiln/render/config"
-	"kiln/render/fleet/running"
-	"kiln/render/plan"
-	"kiln/render/twin/change"
+	"kiln.dev/kiln/render/config"
+	"kiln.dev/kiln/render/fleet/running"
+	"kiln.dev/kiln/render/plan"
+	"kiln.dev/kiln/render/twin/change"
 )
 
 // Change is a change of a Node.

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"kiln/render/twin/change"
+	"kiln.dev/kiln/render/twin/change"
 )
 
 // Applicable returns nil if kiln apply can give the machine its newer document while it runs, and

@@ -4,7 +4,7 @@ import (
 	"net/netip"
 	"slices"
 
-	"kiln/render/twin/change"
+	"kiln.dev/kiln/render/twin/change"
 )
 
 // exceptions replace the advice of a refusal for changes to which it does not apply.

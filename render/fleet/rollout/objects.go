@@ -10,9 +10,9 @@ import (
 	"slices"
 	"strings"
 
-	"kiln/pki"
-	"kiln/render/fleet/running"
-	"kiln/render/twin/change"
+	"kiln.dev/kiln/pki"
+	"kiln.dev/kiln/render/fleet/running"
+	"kiln.dev/kiln/render/twin/change"
 )
 
 // applyDocuments adds the step in which kiln apply gives machines their newer documents while they

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	"kiln/render/plan"
-	"kiln/render/twin/change"
+	"kiln.dev/kiln/render/plan"
+	"kiln.dev/kiln/render/twin/change"
 )
 
 // The names of files with the Secrets of bootstrap tokens begin like this, without their number,

@@ -7,9 +7,9 @@ import (
 	"strconv"
 	"strings"
 
-	"kiln/pki"
-	"kiln/render/machine/layout"
-	"kiln/render/twin/change"
+	"kiln.dev/kiln/pki"
+	"kiln.dev/kiln/render/machine/layout"
+	"kiln.dev/kiln/render/twin/change"
 )
 
 // Refusal is a change that would break the running cluster.

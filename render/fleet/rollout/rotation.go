@@ -6,9 +6,9 @@ import (
 	"strings"
 	"time"
 
-	"kiln/pki"
-	"kiln/pki/rotation"
-	"kiln/render/twin/change"
+	"kiln.dev/kiln/pki"
+	"kiln.dev/kiln/pki/rotation"
+	"kiln.dev/kiln/render/twin/change"
 )
 
 // Rotation is the way of one root from a stage to another.

@@ -7,8 +7,8 @@ import (
 	"strconv"
 	"strings"
 
-	"kiln/render/plan"
-	"kiln/render/twin/change"
+	"kiln.dev/kiln/render/plan"
+	"kiln.dev/kiln/render/twin/change"
 )
 
 // sequencer puts the steps into an order in which the cluster keeps running: etcd before the API

@@ -10,8 +10,8 @@ import (
 	"slices"
 	"strings"
 
-	"kiln/render/fleet/running"
-	"kiln/render/twin/change"
+	"kiln.dev/kiln/render/fleet/running"
+	"kiln.dev/kiln/render/twin/change"
 )
 
 // What has to be done with a machine.

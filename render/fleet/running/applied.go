@@ -5,8 +5,8 @@ import (
 
 	"sigs.k8s.io/yaml"
 
-	"kiln/manifests"
-	"kiln/render/twin/change"
+	"kiln.dev/kiln/manifests"
+	"kiln.dev/kiln/render/twin/change"
 )
 
 // Marker is what the marker says: a ConfigMap that is applied after all other API objects.

@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kiln/render/fleet/running"
+	"kiln.dev/kiln/render/fleet/running"
 )
 
 // read returns the heads of all objects and lists of a text, and what each object is.

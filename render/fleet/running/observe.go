@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"slices"
 
-	"kiln/pki"
-	"kiln/render/facts/node"
-	"kiln/render/twin/change"
+	"kiln.dev/kiln/pki"
+	"kiln.dev/kiln/render/facts/node"
+	"kiln.dev/kiln/render/twin/change"
 )
 
 // Running is what runs.

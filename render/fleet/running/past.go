@@ -3,7 +3,7 @@ package running
 import (
 	"slices"
 
-	"kiln/render/twin/change"
+	"kiln.dev/kiln/render/twin/change"
 )
 
 // past is a machine of an earlier state, and the index of the state.

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"kiln/render/text/wording"
+	"kiln.dev/kiln/render/text/wording"
 )
 
 // Pod is one pod of a workload that is not ready, or not any more.

@@ -11,8 +11,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kiln/manifests"
-	"kiln/render/fleet/running"
+	"kiln.dev/kiln/manifests"
+	"kiln.dev/kiln/render/fleet/running"
 )
 
 // now is when the objects of testdata were looked at. They are as Kubernetes 1.36 has them.

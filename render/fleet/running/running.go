@@ -16,8 +16,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"kiln/pki"
-	"kiln/render/text/wording"
+	"kiln.dev/kiln/pki"
+	"kiln.dev/kiln/render/text/wording"
 )
 
 // Annotations that the hook writes to its Node (package templates, Annotations of the Node).

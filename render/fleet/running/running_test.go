@@ -7,8 +7,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kiln/pki"
-	"kiln/render/fleet/running"
+	"kiln.dev/kiln/pki"
+	"kiln.dev/kiln/render/fleet/running"
 )
 
 const twin = "8f434346648f6b96df89dda901c5176b10a6d83961dd3c1ac88b59b2dc327aa4"

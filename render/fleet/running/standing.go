@@ -1,6 +1,6 @@
 package running
 
-import "kiln/render/twin/change"
+import "kiln.dev/kiln/render/twin/change"
 
 // Where a machine stands between two states.
 const (

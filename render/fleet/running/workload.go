@@ -10,7 +10,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"kiln/manifests"
+	"kiln.dev/kiln/manifests"
 )
 
 // Kind is a kind of workload.

@@ -13,12 +13,12 @@ import (
 	"slices"
 	"strings"
 
-	"kiln/render/facts/node"
-	"kiln/render/machine/layout"
-	"kiln/render/text/wording"
-	"kiln/render/twin/change"
-	"kiln/render/twin/review"
-	"kiln/templates"
+	"kiln.dev/kiln/render/facts/node"
+	"kiln.dev/kiln/render/machine/layout"
+	"kiln.dev/kiln/render/text/wording"
+	"kiln.dev/kiln/render/twin/change"
+	"kiln.dev/kiln/render/twin/review"
+	"kiln.dev/kiln/templates"
 )
 
 //go:embed apply.sh

@@ -10,7 +10,7 @@ import (
 	"strconv"
 	"strings"
 
-	"kiln/render/facts/node"
+	"kiln.dev/kiln/render/facts/node"
 )
 
 // MaxListing is how many bytes a listing may have.

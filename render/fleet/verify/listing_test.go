@@ -10,8 +10,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kiln/render/facts/node"
-	"kiln/render/fleet/verify"
+	"kiln.dev/kiln/render/facts/node"
+	"kiln.dev/kiln/render/fleet/verify"
 )
 
 const (

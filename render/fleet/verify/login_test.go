@@ -10,8 +10,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kiln/render/text/wording"
-	"kiln/test/need"
+	"kiln.dev/kiln/render/text/wording"
+	"kiln.dev/kiln/test/need"
 )
 
 // TestLogin: what the user's shell makes of a file of public keys. K is kept, G goes, N is new.

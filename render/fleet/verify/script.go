@@ -8,9 +8,9 @@ import (
 	"slices"
 	"strings"
 
-	"kiln/render/facts/node"
-	"kiln/render/plan"
-	"kiln/render/text/wording"
+	"kiln.dev/kiln/render/facts/node"
+	"kiln.dev/kiln/render/plan"
+	"kiln.dev/kiln/render/text/wording"
 )
 
 //go:embed list.sh

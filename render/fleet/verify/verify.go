@@ -12,10 +12,10 @@ import (
 	"slices"
 	"strings"
 
-	"kiln/render/facts/node"
-	"kiln/render/machine/layout"
-	"kiln/render/plan"
-	"kiln/render/text/wording"
+	"kiln.dev/kiln/render/facts/node"
+	"kiln.dev/kiln/render/machine/layout"
+	"kiln.dev/kiln/render/plan"
+	"kiln.dev/kiln/render/text/wording"
 )
 
 // Kinds of findings.

@@ -5,7 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kiln/render/kube/flags"
+	"kiln.dev/kiln/render/kube/flags"
 )
 
 // TestCheckCommand: words are read as the programs read them.

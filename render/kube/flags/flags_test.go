@@ -7,8 +7,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kiln/render/facts/target"
-	"kiln/render/kube/flags"
+	"kiln.dev/kiln/render/facts/target"
+	"kiln.dev/kiln/render/kube/flags"
 )
 
 // of returns a program that the tables have.

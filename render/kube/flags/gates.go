@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"kiln/render/text/wording"
+	"kiln.dev/kiln/render/text/wording"
 )
 
 // gateSetting is a feature gate that somebody sets.

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"kiln/render/text/wording"
+	"kiln.dev/kiln/render/text/wording"
 )
 
 // Words are the words that the value of a flag may have in one minor.

@@ -5,7 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kiln/render/kube/flags"
+	"kiln.dev/kiln/render/kube/flags"
 )
 
 // TestCheckWords: each mistake with a value that has the right type, and what is said of it.

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"kiln/render/text/wording"
-	"kiln/render/text/yamltext"
+	"kiln.dev/kiln/render/text/wording"
+	"kiln.dev/kiln/render/text/yamltext"
 )
 
 // clusterIP checks that the address of a Service lies in the service subnets, and is not the one

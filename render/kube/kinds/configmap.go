@@ -3,7 +3,7 @@ package kinds
 import (
 	"strings"
 
-	"kiln/render/text/yamltext"
+	"kiln.dev/kiln/render/text/yamltext"
 )
 
 // configMap checks the settings of kube-proxy and of CoreDNS, which are texts in ConfigMaps.

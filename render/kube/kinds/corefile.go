@@ -6,7 +6,7 @@ import (
 	"strings"
 	"unicode"
 
-	"kiln/render/text/wording"
+	"kiln.dev/kiln/render/text/wording"
 )
 
 // plugins are those of CoreDNS' own image: plugin.cfg of github.com/coredns/coredns, read at

@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kiln/render/kube/kinds"
+	"kiln.dev/kiln/render/kube/kinds"
 )
 
 const widgets = `

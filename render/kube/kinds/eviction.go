@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"kiln/render/text/wording"
+	"kiln.dev/kiln/render/text/wording"
 )
 
 // signals are what the kubelet watches to evict pods: pkg/kubelet/eviction/api/types.go.

@@ -3,7 +3,7 @@ package kinds
 import (
 	"fmt"
 
-	"kiln/render/text/yamltext"
+	"kiln.dev/kiln/render/text/yamltext"
 )
 
 // Fault reports what is wrong in a document. Key and Index return the fault of a value below.

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.yaml.in/yaml/v3"
 
-	"kiln/render/kube/kinds"
+	"kiln.dev/kiln/render/kube/kinds"
 )
 
 // TestCheck has a row for each way in which a document can be wrong.

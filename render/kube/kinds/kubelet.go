@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	kubelet "k8s.io/kubelet/config/v1beta1"
 
-	"kiln/render/text/wording"
+	"kiln.dev/kiln/render/text/wording"
 )
 
 // defaultMinimumAge is the default of imageMinimumGCAge.

@@ -3,7 +3,7 @@ package kinds
 import (
 	"fmt"
 
-	"kiln/render/text/yamltext"
+	"kiln.dev/kiln/render/text/yamltext"
 )
 
 // mistake is a finding whose path is not yet written.

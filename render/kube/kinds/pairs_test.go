@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"sigs.k8s.io/yaml"
 
-	"kiln/render/kube/kinds"
+	"kiln.dev/kiln/render/kube/kinds"
 )
 
 // TestKubelet: what testdata/kinds/kubelet.yaml calls refused has one finding at least, and what it

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"kiln/render/text/yamltext"
+	"kiln.dev/kiln/render/text/yamltext"
 )
 
 // Regular expressions of definitions are bounded: nested repetitions make one of 40 characters as

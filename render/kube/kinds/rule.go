@@ -12,8 +12,8 @@ import (
 
 	"sigs.k8s.io/json"
 
-	"kiln/render/text/credential"
-	"kiln/render/text/wording"
+	"kiln.dev/kiln/render/text/credential"
+	"kiln.dev/kiln/render/text/wording"
 )
 
 // Rule is what the value of one field must keep.

@@ -11,7 +11,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation"
 
-	"kiln/render/text/wording"
+	"kiln.dev/kiln/render/text/wording"
 )
 
 // The rules of the kubelet are those that it starts by, read at 1.36.3 in k8s.io/kubernetes:

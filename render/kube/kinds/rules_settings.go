@@ -3,7 +3,7 @@ package kinds
 import (
 	"net/url"
 
-	"kiln/render/text/yamltext"
+	"kiln.dev/kiln/render/text/yamltext"
 )
 
 // The rules of the settings of the API server are those that it reads its files by, in 1.36.3:

@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"time"
 
-	"kiln/render/text/wording"
+	"kiln.dev/kiln/render/text/wording"
 )
 
 // scalar returns why a value does not have one of the types of fields.txt that have no fields, ""

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"kiln/render/text/wording"
-	"kiln/render/text/yamltext"
+	"kiln.dev/kiln/render/text/wording"
+	"kiln.dev/kiln/render/text/yamltext"
 )
 
 // walk goes through one document and collects what is wrong.

@@ -5,12 +5,12 @@ package addons
 import (
 	"fmt"
 
-	"kiln/manifests"
-	"kiln/patches"
-	"kiln/render/config"
-	"kiln/render/text/credential"
-	"kiln/render/text/wording"
-	"kiln/render/text/yamltext"
+	"kiln.dev/kiln/manifests"
+	"kiln.dev/kiln/patches"
+	"kiln.dev/kiln/render/config"
+	"kiln.dev/kiln/render/text/credential"
+	"kiln.dev/kiln/render/text/wording"
+	"kiln.dev/kiln/render/text/yamltext"
 )
 
 // Addon is an add-on that was read.

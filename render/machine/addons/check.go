@@ -1,10 +1,10 @@
 package addons
 
 import (
-	"kiln/manifests"
-	"kiln/patches"
-	"kiln/render/config"
-	"kiln/render/kube/kinds"
+	"kiln.dev/kiln/manifests"
+	"kiln.dev/kiln/patches"
+	"kiln.dev/kiln/render/config"
+	"kiln.dev/kiln/render/kube/kinds"
 )
 
 // Check returns a problem for each object of an add-on that kiln or another add-on writes

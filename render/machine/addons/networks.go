@@ -10,8 +10,8 @@ import (
 	"slices"
 	"strings"
 
-	"kiln/manifests"
-	"kiln/render/plan"
+	"kiln.dev/kiln/manifests"
+	"kiln.dev/kiln/render/plan"
 )
 
 // NetworkFinding is an object of an add-on that contradicts the cluster.

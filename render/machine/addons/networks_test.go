@@ -7,10 +7,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kiln/manifests"
-	"kiln/render/config"
-	"kiln/render/machine/addons"
-	"kiln/render/plan"
+	"kiln.dev/kiln/manifests"
+	"kiln.dev/kiln/render/config"
+	"kiln.dev/kiln/render/machine/addons"
+	"kiln.dev/kiln/render/plan"
 )
 
 const cluster = `apiVersion: kiln.dev/v1alpha1

@@ -8,8 +8,8 @@ import (
 
 	core "k8s.io/api/core/v1"
 
-	"kiln/manifests"
-	"kiln/render/plan"
+	"kiln.dev/kiln/manifests"
+	"kiln.dev/kiln/render/plan"
 )
 
 // judge holds what the rules compare.

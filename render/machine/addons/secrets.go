@@ -7,9 +7,9 @@ import (
 
 	"sigs.k8s.io/yaml"
 
-	"kiln/patches"
-	"kiln/render/config"
-	"kiln/render/text/yamltext"
+	"kiln.dev/kiln/patches"
+	"kiln.dev/kiln/render/config"
+	"kiln.dev/kiln/render/text/yamltext"
 )
 
 // SecretFiles returns the paths of the add-ons' files in which a Secret has values, relative to the

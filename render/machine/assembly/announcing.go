@@ -6,10 +6,10 @@ package assembly
 import (
 	"strings"
 
-	"kiln/pki"
-	"kiln/render/facts/node"
-	"kiln/render/plan"
-	"kiln/templates"
+	"kiln.dev/kiln/pki"
+	"kiln.dev/kiln/render/facts/node"
+	"kiln.dev/kiln/render/plan"
+	"kiln.dev/kiln/templates"
 )
 
 // AnnounceFiles returns these files; none for a machine that announces nothing. b is nil without

@@ -3,9 +3,9 @@ package assembly
 import (
 	"fmt"
 
-	"kiln/manifests"
-	"kiln/pki"
-	"kiln/render/plan"
+	"kiln.dev/kiln/manifests"
+	"kiln.dev/kiln/pki"
+	"kiln.dev/kiln/render/plan"
 )
 
 // addAPIServer adds the settings that the API server reads from files.

@@ -3,8 +3,8 @@ package assembly
 import (
 	"time"
 
-	"kiln/render/config"
-	"kiln/templates"
+	"kiln.dev/kiln/render/config"
+	"kiln.dev/kiln/templates"
 )
 
 // addBackup adds the program and the timer that take snapshots of this machine's member of etcd.

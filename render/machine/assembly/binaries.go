@@ -3,10 +3,10 @@ package assembly
 import (
 	"slices"
 
-	"kiln/render/facts/node"
-	"kiln/render/facts/target"
-	"kiln/render/plan"
-	"kiln/templates"
+	"kiln.dev/kiln/render/facts/node"
+	"kiln.dev/kiln/render/facts/target"
+	"kiln.dev/kiln/render/plan"
+	"kiln.dev/kiln/templates"
 )
 
 // addBinaries adds what brings the programs of a machine whose image does not have them.

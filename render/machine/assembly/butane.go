@@ -5,9 +5,9 @@ import (
 	"slices"
 	"strings"
 
-	"kiln/render/config"
-	"kiln/render/facts/node"
-	"kiln/render/text/wording"
+	"kiln.dev/kiln/render/config"
+	"kiln.dev/kiln/render/facts/node"
+	"kiln.dev/kiln/render/text/wording"
 )
 
 // addButane adds the parts of a Butane snippet. It fails with config.Problems if Butane refuses the

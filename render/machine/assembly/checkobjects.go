@@ -3,9 +3,9 @@ package assembly
 import (
 	"fmt"
 
-	"kiln/manifests"
-	"kiln/render/config"
-	"kiln/render/machine/addons"
+	"kiln.dev/kiln/manifests"
+	"kiln.dev/kiln/render/config"
+	"kiln.dev/kiln/render/machine/addons"
 )
 
 // checkObjects returns a problem for each object whose namespace nothing makes, whose pods the API

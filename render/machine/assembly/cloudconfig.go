@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"kiln/render/config"
-	"kiln/render/facts/node"
+	"kiln.dev/kiln/render/config"
+	"kiln.dev/kiln/render/facts/node"
 )
 
 // addCloudConfig adds keys of cloud-init's user-data. It fails with config.Problems if a mount

@@ -11,9 +11,9 @@ package assembly
 import (
 	"sync"
 
-	"kiln/manifests"
-	"kiln/pki"
-	"kiln/render/plan"
+	"kiln.dev/kiln/manifests"
+	"kiln.dev/kiln/pki"
+	"kiln.dev/kiln/render/plan"
 )
 
 // Cluster is a cluster ready to be rendered machine by machine: what many machines share has been

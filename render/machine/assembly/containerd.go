@@ -3,12 +3,12 @@ package assembly
 import (
 	"path"
 
-	"kiln/render/config"
-	"kiln/render/facts/node"
-	"kiln/render/facts/target"
-	"kiln/render/machine/containerd"
-	"kiln/render/plan"
-	"kiln/templates"
+	"kiln.dev/kiln/render/config"
+	"kiln.dev/kiln/render/facts/node"
+	"kiln.dev/kiln/render/facts/target"
+	"kiln.dev/kiln/render/machine/containerd"
+	"kiln.dev/kiln/render/plan"
+	"kiln.dev/kiln/templates"
 )
 
 // addContainerd adds the container runtime's configuration: the registries' mirrors, the proxy and

@@ -7,10 +7,10 @@ import (
 	"strings"
 	"unicode"
 
-	"kiln/pki"
-	"kiln/render/config"
-	"kiln/render/facts/node"
-	"kiln/render/plan"
+	"kiln.dev/kiln/pki"
+	"kiln.dev/kiln/render/config"
+	"kiln.dev/kiln/render/facts/node"
+	"kiln.dev/kiln/render/plan"
 )
 
 // addFileList adds the list of the machine's folders, files and links, with hash, mode and owner.

@@ -4,7 +4,7 @@ import (
 	"maps"
 	"slices"
 
-	"kiln/pki"
+	"kiln.dev/kiln/pki"
 )
 
 // IdleGenerations returns the names among the bundle's generations that belong to no secret of this

@@ -7,11 +7,11 @@ import (
 	"strings"
 	"time"
 
-	"kiln/manifests"
-	"kiln/render/facts/node"
-	"kiln/render/facts/target"
-	"kiln/render/plan"
-	"kiln/templates"
+	"kiln.dev/kiln/manifests"
+	"kiln.dev/kiln/render/facts/node"
+	"kiln.dev/kiln/render/facts/target"
+	"kiln.dev/kiln/render/plan"
+	"kiln.dev/kiln/templates"
 )
 
 // addHook adds the first-boot hook and its data: the machine's facts, the preflight checks, the

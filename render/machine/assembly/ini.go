@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"kiln/render/facts/node"
+	"kiln.dev/kiln/render/facts/node"
 )
 
 // ini builds a file of sections with lines KEY=VALUE, as systemd and NetworkManager read them.

@@ -9,9 +9,9 @@ import (
 	"fmt"
 	"strings"
 
-	"kiln/render/facts/node"
-	"kiln/render/facts/target"
-	"kiln/render/plan"
+	"kiln.dev/kiln/render/facts/node"
+	"kiln.dev/kiln/render/facts/target"
+	"kiln.dev/kiln/render/plan"
 )
 
 // InterfaceFiles returns the files that configure an interface for a program, target.Networkd or

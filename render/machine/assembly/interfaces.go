@@ -1,7 +1,7 @@
 package assembly
 
 import (
-	"kiln/render/facts/target"
+	"kiln.dev/kiln/render/facts/target"
 )
 
 // addInterfaces adds the configuration of the machine's network interfaces: one document for

@@ -1,9 +1,9 @@
 package assembly
 
 import (
-	"kiln/manifests"
-	"kiln/pki"
-	"kiln/render/plan"
+	"kiln.dev/kiln/manifests"
+	"kiln.dev/kiln/pki"
+	"kiln.dev/kiln/render/plan"
 )
 
 // addKubeconfigs adds the components' kubeconfigs, which name certificates and keys by their files.

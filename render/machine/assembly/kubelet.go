@@ -7,9 +7,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 
-	"kiln/manifests"
-	"kiln/render/plan"
-	"kiln/templates"
+	"kiln.dev/kiln/manifests"
+	"kiln.dev/kiln/render/plan"
+	"kiln.dev/kiln/templates"
 )
 
 // addKubelet adds the kubelet's configuration and unit. A condition in the unit keeps the kubelet

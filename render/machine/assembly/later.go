@@ -3,8 +3,8 @@ package assembly
 import (
 	"time"
 
-	"kiln/render/facts/node"
-	"kiln/render/plan"
+	"kiln.dev/kiln/render/facts/node"
+	"kiln.dev/kiln/render/plan"
 )
 
 // Later has functions of wings above this one, whose results belong to a machine.

@@ -3,8 +3,8 @@ package assembly
 import (
 	"fmt"
 
-	"kiln/render/facts/node"
-	"kiln/render/plan"
+	"kiln.dev/kiln/render/facts/node"
+	"kiln.dev/kiln/render/plan"
 )
 
 // Machine returns everything that m receives: files, folders and links sorted by path, units by

@@ -4,7 +4,7 @@ import (
 	"crypto/sha256"
 	"fmt"
 
-	"kiln/manifests"
+	"kiln.dev/kiln/manifests"
 )
 
 // made keeps streams by all that they are made from.

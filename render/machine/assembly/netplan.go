@@ -5,8 +5,8 @@ import (
 
 	"sigs.k8s.io/yaml"
 
-	"kiln/render/config"
-	"kiln/render/plan"
+	"kiln.dev/kiln/render/config"
+	"kiln.dev/kiln/render/plan"
 )
 
 // object is a map in the network configuration.

@@ -4,9 +4,9 @@ import (
 	"strconv"
 	"strings"
 
-	"kiln/render/config"
-	"kiln/render/facts/node"
-	"kiln/render/plan"
+	"kiln.dev/kiln/render/config"
+	"kiln.dev/kiln/render/facts/node"
+	"kiln.dev/kiln/render/plan"
 )
 
 // networkdFiles returns the files of an interface for systemd-networkd: a .netdev file if it is a

@@ -5,9 +5,9 @@ import (
 	"strconv"
 	"strings"
 
-	"kiln/render/config"
-	"kiln/render/facts/node"
-	"kiln/render/plan"
+	"kiln.dev/kiln/render/config"
+	"kiln.dev/kiln/render/facts/node"
+	"kiln.dev/kiln/render/plan"
 )
 
 // keyfiles returns the file of an interface for NetworkManager: a connection in its keyfile format

@@ -3,9 +3,9 @@ package assembly
 import (
 	"fmt"
 
-	"kiln/pki"
-	"kiln/render/config"
-	"kiln/render/plan"
+	"kiln.dev/kiln/pki"
+	"kiln.dev/kiln/render/config"
+	"kiln.dev/kiln/render/plan"
 )
 
 // New prepares the cluster that c describes, with the secrets of b. It fails with config.Problems

@@ -7,13 +7,13 @@ import (
 	"slices"
 	"strings"
 
-	"kiln/manifests"
-	"kiln/patches"
-	"kiln/pki"
-	"kiln/render/config"
-	"kiln/render/facts/node"
-	"kiln/render/machine/addons"
-	"kiln/render/plan"
+	"kiln.dev/kiln/manifests"
+	"kiln.dev/kiln/patches"
+	"kiln.dev/kiln/pki"
+	"kiln.dev/kiln/render/config"
+	"kiln.dev/kiln/render/facts/node"
+	"kiln.dev/kiln/render/machine/addons"
+	"kiln.dev/kiln/render/plan"
 )
 
 // readObjects fills Objects and Joining. It returns a problem for each add-on that cannot be read,

@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"strings"
 
-	"kiln/render/facts/node"
-	"kiln/render/facts/target"
-	"kiln/render/plan"
+	"kiln.dev/kiln/render/facts/node"
+	"kiln.dev/kiln/render/facts/target"
+	"kiln.dev/kiln/render/plan"
 )
 
 // Packages returns the unit that installs the packages of m, and the files that it needs. key is

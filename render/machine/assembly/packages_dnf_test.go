@@ -13,8 +13,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kiln/render/machine/assembly"
-	"kiln/test/need"
+	"kiln.dev/kiln/render/machine/assembly"
+	"kiln.dev/kiln/test/need"
 )
 
 // packageFolder is where the packages of a minor are below a mirror.

@@ -9,10 +9,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kiln/render/facts/target"
-	"kiln/render/machine/assembly"
-	"kiln/render/plan"
-	"kiln/test/need"
+	"kiln.dev/kiln/render/facts/target"
+	"kiln.dev/kiln/render/machine/assembly"
+	"kiln.dev/kiln/render/plan"
+	"kiln.dev/kiln/test/need"
 )
 
 // packaged returns a machine of that system with packages.

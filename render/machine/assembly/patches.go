@@ -4,8 +4,8 @@ import (
 	"slices"
 	"strings"
 
-	"kiln/manifests"
-	"kiln/render/plan"
+	"kiln.dev/kiln/manifests"
+	"kiln.dev/kiln/render/plan"
 )
 
 // Watch is called after each stage that a stream of documents goes through.

@@ -10,11 +10,11 @@ import (
 	"strings"
 	"sync"
 
-	"kiln/manifests"
-	"kiln/patches"
-	"kiln/render/config"
-	"kiln/render/facts/node"
-	"kiln/render/plan"
+	"kiln.dev/kiln/manifests"
+	"kiln.dev/kiln/patches"
+	"kiln.dev/kiln/render/config"
+	"kiln.dev/kiln/render/facts/node"
+	"kiln.dev/kiln/render/plan"
 )
 
 // PatchSet holds the user's patches. Its methods may be called from several goroutines.

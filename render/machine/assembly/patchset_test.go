@@ -7,9 +7,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kiln/manifests"
-	"kiln/render/config"
-	"kiln/render/machine/assembly"
+	"kiln.dev/kiln/manifests"
+	"kiln.dev/kiln/render/config"
+	"kiln.dev/kiln/render/machine/assembly"
 )
 
 // parse returns a cluster with these patches of all machines and of control planes.

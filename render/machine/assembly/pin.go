@@ -1,8 +1,8 @@
 package assembly
 
 import (
-	"kiln/manifests"
-	"kiln/render/text/yamltext"
+	"kiln.dev/kiln/manifests"
+	"kiln.dev/kiln/render/text/yamltext"
 )
 
 // pin returns a stream whose images have the digests of the lock, if the lock has images. What the

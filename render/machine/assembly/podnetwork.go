@@ -3,8 +3,8 @@ package assembly
 import (
 	"slices"
 
-	"kiln/render/plan"
-	"kiln/templates"
+	"kiln.dev/kiln/render/plan"
+	"kiln.dev/kiln/templates"
 )
 
 // addPodNetwork adds what the network of pods needs of the machine. With every cni it closes the

@@ -12,8 +12,8 @@ import (
 	"k8s.io/pod-security-admission/api"
 	"k8s.io/pod-security-admission/policy"
 
-	"kiln/manifests"
-	"kiln/render/config"
+	"kiln.dev/kiln/manifests"
+	"kiln.dev/kiln/render/config"
 )
 
 // Refusal is an object whose pods would be refused, or a namespace whose labels are wrong.

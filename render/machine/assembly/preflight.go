@@ -7,11 +7,11 @@ import (
 	"slices"
 	"strings"
 
-	"kiln/render/config"
-	"kiln/render/facts/target"
-	"kiln/render/machine/preflight"
-	"kiln/render/plan"
-	"kiln/render/text/wording"
+	"kiln.dev/kiln/render/config"
+	"kiln.dev/kiln/render/facts/target"
+	"kiln.dev/kiln/render/machine/preflight"
+	"kiln.dev/kiln/render/plan"
+	"kiln.dev/kiln/render/text/wording"
 )
 
 // checks returns the preflight checks of this machine, a line each, and their kinds.

@@ -1,10 +1,10 @@
 package assembly
 
 import (
-	"kiln/manifests"
-	"kiln/patches"
-	"kiln/render/config"
-	"kiln/render/plan"
+	"kiln.dev/kiln/manifests"
+	"kiln.dev/kiln/patches"
+	"kiln.dev/kiln/render/config"
+	"kiln.dev/kiln/render/plan"
 )
 
 // patchProxy returns the stream of API objects after the user's patches of KubeProxyConfiguration,

@@ -6,7 +6,7 @@ import (
 	"regexp"
 	"strings"
 
-	"kiln/render/plan"
+	"kiln.dev/kiln/render/plan"
 )
 
 // Restore makes the documents of r bring etcd back from a snapshot. snapshot is [MACHINE:]PATH: the

@@ -3,8 +3,8 @@ package assembly
 import (
 	"fmt"
 
-	"kiln/manifests"
-	"kiln/render/plan"
+	"kiln.dev/kiln/manifests"
+	"kiln.dev/kiln/render/plan"
 )
 
 // addStaticPods adds the static pods, and the balancer's configuration where there is a balancer.

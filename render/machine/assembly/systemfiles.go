@@ -9,10 +9,10 @@ import (
 	"slices"
 	"strings"
 
-	"kiln/pki"
-	"kiln/render/facts/node"
-	"kiln/render/facts/target"
-	"kiln/render/plan"
+	"kiln.dev/kiln/pki"
+	"kiln.dev/kiln/render/facts/node"
+	"kiln.dev/kiln/render/facts/target"
+	"kiln.dev/kiln/render/plan"
 )
 
 // AddSystemFiles adds the files about a machine's surroundings to n, and the units that never

@@ -1,9 +1,9 @@
 package assembly
 
 import (
-	"kiln/pki"
-	"kiln/render/facts/node"
-	"kiln/render/plan"
+	"kiln.dev/kiln/pki"
+	"kiln.dev/kiln/render/facts/node"
+	"kiln.dev/kiln/render/plan"
 )
 
 // tree collects the files, folders, links, units and users of one machine while it is assembled.

@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"path"
 
-	"kiln/pki"
-	"kiln/render/facts/node"
-	"kiln/render/plan"
+	"kiln.dev/kiln/pki"
+	"kiln.dev/kiln/render/facts/node"
+	"kiln.dev/kiln/render/plan"
 )
 
 // addTrust adds the certificates of CAs, and the certificates and keys of this machine. A worker

@@ -6,10 +6,10 @@ import (
 	"slices"
 	"strings"
 
-	"kiln/manifests"
-	"kiln/patches"
-	"kiln/render/config"
-	"kiln/render/plan"
+	"kiln.dev/kiln/manifests"
+	"kiln.dev/kiln/patches"
+	"kiln.dev/kiln/render/config"
+	"kiln.dev/kiln/render/plan"
 )
 
 // tryPatches applies every patch once, so that New finds a patch without effect, whatever machines

@@ -3,9 +3,9 @@ package assembly
 import (
 	"strings"
 
-	"kiln/render/facts/node"
-	"kiln/render/plan"
-	"kiln/templates"
+	"kiln.dev/kiln/render/facts/node"
+	"kiln.dev/kiln/render/plan"
+	"kiln.dev/kiln/templates"
 )
 
 // addUnit adds the unit of that name from package templates.

@@ -10,9 +10,9 @@ import (
 
 	"sigs.k8s.io/yaml"
 
-	"kiln/render/config"
-	"kiln/render/facts/node"
-	"kiln/render/plan"
+	"kiln.dev/kiln/render/config"
+	"kiln.dev/kiln/render/facts/node"
+	"kiln.dev/kiln/render/plan"
 )
 
 // addUser adds everything that the configuration asks for beside Kubernetes: files, units, scripts,

@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kiln/render/machine/containerd"
+	"kiln.dev/kiln/render/machine/containerd"
 )
 
 var own = containerd.Config(containerd.Settings{SandboxImage: "pause:3"})

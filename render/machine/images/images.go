@@ -7,10 +7,10 @@ import (
 	"fmt"
 	"slices"
 
-	"kiln/manifests"
-	"kiln/render/facts/target"
-	"kiln/render/machine/assembly"
-	"kiln/render/plan"
+	"kiln.dev/kiln/manifests"
+	"kiln.dev/kiln/render/facts/target"
+	"kiln.dev/kiln/render/machine/assembly"
+	"kiln.dev/kiln/render/plan"
 )
 
 // Image is an image, and who pulls it.

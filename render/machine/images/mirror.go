@@ -9,8 +9,8 @@ import (
 	"net/url"
 	"strings"
 
-	"kiln/render/config"
-	"kiln/render/facts/target"
+	"kiln.dev/kiln/render/config"
+	"kiln.dev/kiln/render/facts/target"
 )
 
 // configuration is the one whose lock stands for the files of a mirror. Only the lock is there.

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"kiln/render/machine/assembly"
-	"kiln/render/plan"
+	"kiln.dev/kiln/render/machine/assembly"
+	"kiln.dev/kiln/render/plan"
 )
 
 // eachStaticPod calls f with the static pods of all machines and a machine that has them. Machines

@@ -3,11 +3,11 @@ package images
 import (
 	"fmt"
 
-	"kiln/manifests"
-	"kiln/render/config"
-	"kiln/render/facts/target"
-	"kiln/render/machine/assembly"
-	"kiln/render/plan"
+	"kiln.dev/kiln/manifests"
+	"kiln.dev/kiln/render/config"
+	"kiln.dev/kiln/render/facts/target"
+	"kiln.dev/kiln/render/machine/assembly"
+	"kiln.dev/kiln/render/plan"
 )
 
 // Unpinned returns a problem for each image that the lock does not have, or has with another

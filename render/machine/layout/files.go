@@ -1,10 +1,10 @@
 package layout
 
 import (
-	"kiln/render/config"
-	"kiln/render/facts/target"
-	"kiln/render/plan"
-	"kiln/templates"
+	"kiln.dev/kiln/render/config"
+	"kiln.dev/kiln/render/facts/target"
+	"kiln.dev/kiln/render/plan"
+	"kiln.dev/kiln/templates"
 )
 
 // Parts of a document.

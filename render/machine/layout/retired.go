@@ -3,8 +3,8 @@ package layout
 import (
 	"strings"
 
-	"kiln/render/facts/node"
-	"kiln/render/plan"
+	"kiln.dev/kiln/render/facts/node"
+	"kiln.dev/kiln/render/plan"
 )
 
 // Retired returns the files of a document that the hook removes at the end of the first boot. It

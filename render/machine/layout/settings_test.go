@@ -5,7 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kiln/render/machine/layout"
+	"kiln.dev/kiln/render/machine/layout"
 )
 
 // TestReadSettings: both ways to write a value are read, and a file of another form is reported.

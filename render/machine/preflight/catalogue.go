@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"kiln/render/facts/target"
+	"kiln.dev/kiln/render/facts/target"
 )
 
 // Catalogue lists every check, in the order in which the first boot makes them.

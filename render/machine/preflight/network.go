@@ -7,8 +7,8 @@ import (
 	"strconv"
 	"strings"
 
-	"kiln/render/facts/target"
-	"kiln/render/plan"
+	"kiln.dev/kiln/render/facts/target"
+	"kiln.dev/kiln/render/plan"
 )
 
 // network holds the checks of the machine's own network, of what other machines answer, and of what

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"kiln/render/plan"
+	"kiln.dev/kiln/render/plan"
 )
 
 // Severities: what the failure of a check means.

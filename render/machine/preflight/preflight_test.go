@@ -12,9 +12,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kiln/render/config"
-	"kiln/render/machine/preflight"
-	"kiln/render/plan"
+	"kiln.dev/kiln/render/config"
+	"kiln.dev/kiln/render/machine/preflight"
+	"kiln.dev/kiln/render/plan"
 )
 
 var update = flag.Bool("update", false, "rewrite docs/preflight.md")

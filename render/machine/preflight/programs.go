@@ -6,10 +6,10 @@ import (
 	"slices"
 	"strings"
 
-	"kiln/render/config"
-	"kiln/render/facts/target"
-	"kiln/render/machine/containerd"
-	"kiln/render/plan"
+	"kiln.dev/kiln/render/config"
+	"kiln.dev/kiln/render/facts/target"
+	"kiln.dev/kiln/render/machine/containerd"
+	"kiln.dev/kiln/render/plan"
 )
 
 var programs = []Entry{

@@ -8,8 +8,8 @@ import (
 	"strconv"
 	"strings"
 
-	"kiln/render/facts/node"
-	"kiln/render/pack/compress"
+	"kiln.dev/kiln/render/facts/node"
+	"kiln.dev/kiln/render/pack/compress"
 )
 
 // A body is a script of POSIX sh: functions, and then one line for each user, directory, file, link

@@ -13,9 +13,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"kiln/render/facts/node"
-	"kiln/render/pack/cloudinit"
-	"kiln/render/pack/ignition"
+	"kiln.dev/kiln/render/facts/node"
+	"kiln.dev/kiln/render/pack/cloudinit"
+	"kiln.dev/kiln/render/pack/ignition"
 )
 
 // full returns a machine that has one of everything.

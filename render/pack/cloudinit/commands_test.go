@@ -11,9 +11,9 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.yaml.in/yaml/v3"
 
-	"kiln/render/facts/node"
-	"kiln/render/pack/cloudinit"
-	"kiln/test/script"
+	"kiln.dev/kiln/render/facts/node"
+	"kiln.dev/kiln/render/pack/cloudinit"
+	"kiln.dev/kiln/test/script"
 )
 
 // commands returns the lists of words in the given part of n's document.

@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"strings"
 
-	"kiln/render/facts/node"
+	"kiln.dev/kiln/render/facts/node"
 )
 
 // A machine with a body fetches it in bootcmd. cloud-init's own ways are not enough: #include has

@@ -21,10 +21,10 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"kiln/render/facts/node"
-	"kiln/render/pack/cloudinit"
-	"kiln/test/need"
-	"kiln/test/script"
+	"kiln.dev/kiln/render/facts/node"
+	"kiln.dev/kiln/render/pack/cloudinit"
+	"kiln.dev/kiln/test/need"
+	"kiln.dev/kiln/test/script"
 )
 
 // remote returns a machine whose document has only the address of its body.

@@ -15,8 +15,8 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"kiln/render/facts/node"
-	"kiln/render/pack/compress"
+	"kiln.dev/kiln/render/facts/node"
+	"kiln.dev/kiln/render/pack/compress"
 )
 
 const (

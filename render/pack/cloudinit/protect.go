@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"kiln/render/facts/node"
+	"kiln.dev/kiln/render/facts/node"
 )
 
 // cloud-init writes a file and gives it its mode afterwards (cloudinit/util.py, write_file, 22.4 to

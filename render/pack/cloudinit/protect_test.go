@@ -12,8 +12,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kiln/render/facts/node"
-	"kiln/test/need"
+	"kiln.dev/kiln/render/facts/node"
+	"kiln.dev/kiln/test/need"
 )
 
 // TestProtected: a folder that only its owner enters protects its files. All other secrets are made

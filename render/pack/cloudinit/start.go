@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"kiln/render/facts/node"
+	"kiln.dev/kiln/render/facts/node"
 )
 
 // What comes after the files does not wait for cloud-init's last stages, which may install packages

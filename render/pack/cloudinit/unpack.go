@@ -12,8 +12,8 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"kiln/render/facts/node"
-	"kiln/render/pack/compress"
+	"kiln.dev/kiln/render/facts/node"
+	"kiln.dev/kiln/render/pack/compress"
 )
 
 // Unpack returns the machine that doc, user-data made by Pack, describes: for every n,

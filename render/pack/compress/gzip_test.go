@@ -10,7 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kiln/render/pack/compress"
+	"kiln.dev/kiln/render/pack/compress"
 )
 
 func FuzzGzip(f *testing.F) {

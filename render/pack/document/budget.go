@@ -6,10 +6,10 @@ import (
 	"slices"
 	"strings"
 
-	"kiln/render/config"
-	"kiln/render/facts/node"
-	"kiln/render/machine/layout"
-	"kiln/render/plan"
+	"kiln.dev/kiln/render/config"
+	"kiln.dev/kiln/render/facts/node"
+	"kiln.dev/kiln/render/machine/layout"
+	"kiln.dev/kiln/render/plan"
 )
 
 // Part is a kind of files of a machine, with its share of the document.

@@ -5,12 +5,12 @@ import (
 	"encoding/hex"
 	"fmt"
 
-	"kiln/render/facts/node"
-	"kiln/render/facts/target"
-	"kiln/render/pack/cloudinit"
-	"kiln/render/pack/ignition"
-	"kiln/render/plan"
-	"kiln/render/secret"
+	"kiln.dev/kiln/render/facts/node"
+	"kiln.dev/kiln/render/facts/target"
+	"kiln.dev/kiln/render/pack/cloudinit"
+	"kiln.dev/kiln/render/pack/ignition"
+	"kiln.dev/kiln/render/plan"
+	"kiln.dev/kiln/render/secret"
 )
 
 // BodyNames holds the file name of a body, which lies beside its document, by format.

@@ -14,12 +14,12 @@ import (
 	"path"
 	"slices"
 
-	"kiln/render/facts/node"
-	"kiln/render/facts/target"
-	"kiln/render/pack/cloudinit"
-	"kiln/render/pack/ignition"
-	"kiln/render/plan"
-	"kiln/render/secret"
+	"kiln.dev/kiln/render/facts/node"
+	"kiln.dev/kiln/render/facts/target"
+	"kiln.dev/kiln/render/pack/cloudinit"
+	"kiln.dev/kiln/render/pack/ignition"
+	"kiln.dev/kiln/render/plan"
+	"kiln.dev/kiln/render/secret"
 )
 
 // NetworkConfigFile is the file beside a user-data that holds cloud-init's network configuration.

@@ -10,9 +10,9 @@ package document
 import (
 	"strings"
 
-	"kiln/render/facts/target"
-	"kiln/render/plan"
-	"kiln/render/secret"
+	"kiln.dev/kiln/render/facts/target"
+	"kiln.dev/kiln/render/plan"
+	"kiln.dev/kiln/render/secret"
 )
 
 // Exposure says what a machine's document and its body hold, and who can read them.

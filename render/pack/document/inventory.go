@@ -9,9 +9,9 @@ import (
 	"strings"
 	"time"
 
-	"kiln/render/config"
-	"kiln/render/facts/target"
-	"kiln/render/plan"
+	"kiln.dev/kiln/render/config"
+	"kiln.dev/kiln/render/facts/target"
+	"kiln.dev/kiln/render/plan"
 )
 
 // InventoryFile is the name of the inventory in the output folder.

@@ -9,11 +9,11 @@ import (
 	"slices"
 	"strings"
 
-	"kiln/render/facts/node"
-	"kiln/render/pack/cloudinit"
-	"kiln/render/pack/compress"
-	"kiln/render/pack/ignition"
-	"kiln/render/text/wording"
+	"kiln.dev/kiln/render/facts/node"
+	"kiln.dev/kiln/render/pack/cloudinit"
+	"kiln.dev/kiln/render/pack/compress"
+	"kiln.dev/kiln/render/pack/ignition"
+	"kiln.dev/kiln/render/text/wording"
 )
 
 // maxLayers is how many times a document may be packed: gzip, in base64, in a cloud's JSON, and one

@@ -4,10 +4,10 @@ import (
 	"fmt"
 	"strings"
 
-	"kiln/render/config"
-	"kiln/render/plan"
-	"kiln/render/secret"
-	"kiln/render/text/wording"
+	"kiln.dev/kiln/render/config"
+	"kiln.dev/kiln/render/plan"
+	"kiln.dev/kiln/render/secret"
+	"kiln.dev/kiln/render/text/wording"
 )
 
 // finding is one reason to refuse machines. Machines of one layer share it.

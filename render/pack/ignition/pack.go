@@ -19,8 +19,8 @@ import (
 	"github.com/coreos/ignition/v2/config/validate"
 	"github.com/coreos/vcontext/report"
 
-	"kiln/render/facts/node"
-	"kiln/render/pack/compress"
+	"kiln.dev/kiln/render/facts/node"
+	"kiln.dev/kiln/render/pack/compress"
 )
 
 const (

@@ -7,7 +7,7 @@ import (
 	"github.com/coreos/ignition/v2/config/v3_4"
 	"github.com/stretchr/testify/require"
 
-	"kiln/render/facts/node"
+	"kiln.dev/kiln/render/facts/node"
 )
 
 // bodyAt returns the address of a body.

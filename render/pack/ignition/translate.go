@@ -11,7 +11,7 @@ import (
 	ignerrors "github.com/coreos/ignition/v2/config/shared/errors"
 	"go.yaml.in/yaml/v3"
 
-	"kiln/render/facts/node"
+	"kiln.dev/kiln/render/facts/node"
 )
 
 // Translate returns the parts of a machine that snippet, a Butane config, describes. Files with

@@ -13,8 +13,8 @@ import (
 	"github.com/coreos/ignition/v2/config/util"
 	"github.com/coreos/ignition/v2/config/v3_4/types"
 
-	"kiln/render/facts/node"
-	"kiln/render/pack/compress"
+	"kiln.dev/kiln/render/facts/node"
+	"kiln.dev/kiln/render/pack/compress"
 )
 
 // Unpack returns the machine that doc, a config or a stub made by Pack, describes: for every n

@@ -22,7 +22,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kiln/render/text/credential"
+	"kiln.dev/kiln/render/text/credential"
 )
 
 // armoured returns DER as PEM.

@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kiln/render/text/wording"
+	"kiln.dev/kiln/render/text/wording"
 )
 
 // TestJoined: each error of several is found and gets the prefix, and so does a single one.

@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kiln/render/text/wording"
+	"kiln.dev/kiln/render/text/wording"
 )
 
 // TestWord: a shell reads a quoted word as the word, and a plain word stays as it is.

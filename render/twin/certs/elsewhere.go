@@ -4,8 +4,8 @@ import (
 	"slices"
 	"strings"
 
-	"kiln/render/machine/layout"
-	"kiln/render/plan"
+	"kiln.dev/kiln/render/machine/layout"
+	"kiln.dev/kiln/render/plan"
 )
 
 // Elsewhere sets the renewal of what CAs have signed whose keys are not in the bundle, of these

@@ -5,7 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kiln/render/plan"
+	"kiln.dev/kiln/render/plan"
 )
 
 // TestElsewhere: what a CA without a key has signed is renewed by a request, and so no rotation

@@ -10,8 +10,8 @@ import (
 	"slices"
 	"time"
 
-	"kiln/render/text/credential"
-	"kiln/render/text/wording"
+	"kiln.dev/kiln/render/text/credential"
+	"kiln.dev/kiln/render/text/wording"
 )
 
 // found is a certificate in a content, or a block that should be one.

@@ -9,8 +9,8 @@ import (
 
 	"sigs.k8s.io/yaml"
 
-	"kiln/render/text/credential"
-	"kiln/render/text/yamltext"
+	"kiln.dev/kiln/render/text/credential"
+	"kiln.dev/kiln/render/text/yamltext"
 )
 
 // object holds the fields of a kubeconfig and of a Secret that say when they end.

@@ -9,8 +9,8 @@ import (
 
 	"sigs.k8s.io/yaml"
 
-	"kiln/render/machine/layout"
-	"kiln/render/plan"
+	"kiln.dev/kiln/render/machine/layout"
+	"kiln.dev/kiln/render/plan"
 )
 
 // Machine is what is known of one machine, or of the operator if it has no name.

@@ -8,8 +8,8 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"kiln/render/text/wording"
-	"kiln/render/twin/change"
+	"kiln.dev/kiln/render/text/wording"
+	"kiln.dev/kiln/render/twin/change"
 )
 
 // Group is what several machines have in the same place, with the same renewal.

@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kiln/render/machine/layout"
+	"kiln.dev/kiln/render/machine/layout"
 )
 
 // TestShown: what two contents differ in is shown up to a bound, and counted above it, however long

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"kiln/render/config"
+	"kiln.dev/kiln/render/config"
 )
 
 // DocumentEnd is one document with the time at which it stops being usable.

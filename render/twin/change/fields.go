@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"kiln/render/machine/layout"
+	"kiln.dev/kiln/render/machine/layout"
 )
 
 // differences returns the fields in which two entries of the same key differ.

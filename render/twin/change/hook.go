@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"strings"
 
-	"kiln/render/text/wording"
+	"kiln.dev/kiln/render/text/wording"
 )
 
 // checks compares the hook's checks, NAME|LEVEL|CHECK|REMEDY. It compares level and remedy of

@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"kiln/manifests"
+	"kiln.dev/kiln/manifests"
 )
 
 // ObjectsDir is the folder of the objects for the API server. The numbers of their files give the

@@ -6,8 +6,8 @@ import (
 	"strconv"
 	"strings"
 
-	"kiln/render/machine/layout"
-	"kiln/render/text/wording"
+	"kiln.dev/kiln/render/machine/layout"
+	"kiln.dev/kiln/render/text/wording"
 )
 
 // setting is one flag, directive or assignment. A name may repeat.

@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"kiln/render/text/wording"
+	"kiln.dev/kiln/render/text/wording"
 )
 
 // maxPath is how many bytes the path of a field may have before the values below it are compared

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"kiln/render/plan"
+	"kiln.dev/kiln/render/plan"
 )
 
 // Removed returns the machines that only the older state has.

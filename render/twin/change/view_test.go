@@ -5,7 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kiln/render/plan"
+	"kiln.dev/kiln/render/plan"
 )
 
 // TestLabel: a label of a machine is one with which its kubelet registers the Node.

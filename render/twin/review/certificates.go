@@ -5,7 +5,7 @@ import (
 	"crypto/x509"
 	"encoding/pem"
 
-	"kiln/pki"
+	"kiln.dev/kiln/pki"
 )
 
 // certificateLines returns a line for each certificate of a PEM file, with its subject, validity

@@ -9,9 +9,9 @@ import (
 	"strings"
 	"time"
 
-	"kiln/render/facts/node"
-	"kiln/render/plan"
-	"kiln/render/twin/change"
+	"kiln.dev/kiln/render/facts/node"
+	"kiln.dev/kiln/render/plan"
+	"kiln.dev/kiln/render/twin/change"
 )
 
 // describeMachine gives a machine without entries what a twin says of it beside its names.

@@ -10,9 +10,9 @@ import (
 
 	"sigs.k8s.io/yaml"
 
-	"kiln/render/facts/node"
-	"kiln/render/machine/layout"
-	"kiln/render/twin/change"
+	"kiln.dev/kiln/render/facts/node"
+	"kiln.dev/kiln/render/machine/layout"
+	"kiln.dev/kiln/render/twin/change"
 )
 
 // nodeEntries returns everything that a machine has, in the order of an INDEX. The content of a

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"strings"
 
-	"kiln/render/secret"
-	"kiln/render/twin/change"
+	"kiln.dev/kiln/render/secret"
+	"kiln.dev/kiln/render/twin/change"
 )
 
 // MachineLine returns the line of a machine in the INDEX of a twin: its names, and what is known of

@@ -8,8 +8,8 @@ import (
 	"slices"
 	"strings"
 
-	"kiln/render/text/wording"
-	"kiln/render/twin/change"
+	"kiln.dev/kiln/render/text/wording"
+	"kiln.dev/kiln/render/twin/change"
 )
 
 // List lists the machine as INDEX does in the review twin.

@@ -9,17 +9,17 @@ import (
 	"strconv"
 	"strings"
 
-	"kiln/manifests"
-	"kiln/pki"
-	"kiln/render/facts/node"
-	"kiln/render/machine/assembly"
-	"kiln/render/machine/layout"
-	"kiln/render/pack/document"
-	"kiln/render/plan"
-	"kiln/render/secret"
-	"kiln/render/text/credential"
-	"kiln/render/twin/change"
-	"kiln/templates"
+	"kiln.dev/kiln/manifests"
+	"kiln.dev/kiln/pki"
+	"kiln.dev/kiln/render/facts/node"
+	"kiln.dev/kiln/render/machine/assembly"
+	"kiln.dev/kiln/render/machine/layout"
+	"kiln.dev/kiln/render/pack/document"
+	"kiln.dev/kiln/render/plan"
+	"kiln.dev/kiln/render/secret"
+	"kiln.dev/kiln/render/text/credential"
+	"kiln.dev/kiln/render/twin/change"
+	"kiln.dev/kiln/templates"
 )
 
 // FromDocuments returns the state of a cluster from the documents that its inventory lists. The

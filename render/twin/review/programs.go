@@ -7,7 +7,7 @@ import (
 	"encoding/json"
 	"unicode/utf8"
 
-	"kiln/render/facts/node"
+	"kiln.dev/kiln/render/facts/node"
 )
 
 // UnpackedMachine is an unpacked machine for programs.

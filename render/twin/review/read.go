@@ -9,11 +9,11 @@ import (
 	"slices"
 	"strings"
 
-	"kiln/render/machine/layout"
-	"kiln/render/plan"
-	"kiln/render/text/wording"
-	"kiln/render/text/yamltext"
-	"kiln/render/twin/change"
+	"kiln.dev/kiln/render/machine/layout"
+	"kiln.dev/kiln/render/plan"
+	"kiln.dev/kiln/render/text/wording"
+	"kiln.dev/kiln/render/text/yamltext"
+	"kiln.dev/kiln/render/twin/change"
 )
 
 // Read reads the review twin that consists of these files, by the paths below its folder. It fails

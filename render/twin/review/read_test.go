@@ -8,10 +8,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kiln/render/fleet/rollout"
-	"kiln/render/pack/document"
-	"kiln/render/twin/change"
-	"kiln/render/twin/review"
+	"kiln.dev/kiln/render/fleet/rollout"
+	"kiln.dev/kiln/render/pack/document"
+	"kiln.dev/kiln/render/twin/change"
+	"kiln.dev/kiln/render/twin/review"
 )
 
 // files returns the twin of one machine, with other texts for some of its files. An empty text

@@ -5,9 +5,9 @@ import (
 	"regexp"
 	"strings"
 
-	"kiln/render/facts/node"
-	"kiln/render/plan"
-	"kiln/render/text/wording"
+	"kiln.dev/kiln/render/facts/node"
+	"kiln.dev/kiln/render/plan"
+	"kiln.dev/kiln/render/text/wording"
 )
 
 // rootLine matches the line of a CA of the cluster: its mark, and the fingerprint of its key.

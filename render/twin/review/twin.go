@@ -9,11 +9,11 @@ import (
 	"slices"
 	"sync"
 
-	"kiln/pki"
-	"kiln/render/facts/node"
-	"kiln/render/machine/assembly"
-	"kiln/render/plan"
-	"kiln/render/twin/change"
+	"kiln.dev/kiln/pki"
+	"kiln.dev/kiln/render/facts/node"
+	"kiln.dev/kiln/render/machine/assembly"
+	"kiln.dev/kiln/render/plan"
+	"kiln.dev/kiln/render/twin/change"
 )
 
 // Twin collects the state of a cluster, machine by machine, as a reviewer may see it.

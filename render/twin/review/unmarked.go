@@ -3,9 +3,9 @@ package review
 import (
 	"slices"
 
-	"kiln/render/facts/node"
-	"kiln/render/machine/assembly"
-	"kiln/render/secret"
+	"kiln.dev/kiln/render/facts/node"
+	"kiln.dev/kiln/render/machine/assembly"
+	"kiln.dev/kiln/render/secret"
 )
 
 // Unmarked returns the paths of the user's files that a twin shows whole, and that give a value to

@@ -8,10 +8,10 @@ import (
 	"path"
 	"strings"
 
-	"kiln/render/facts/node"
-	"kiln/render/pack/document"
-	"kiln/render/secret"
-	"kiln/render/text/wording"
+	"kiln.dev/kiln/render/facts/node"
+	"kiln.dev/kiln/render/pack/document"
+	"kiln.dev/kiln/render/secret"
+	"kiln.dev/kiln/render/text/wording"
 )
 
 // Unpacked is the machine of a boot document, as people may look at it. A document does not say

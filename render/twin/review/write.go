@@ -8,8 +8,8 @@ import (
 	"slices"
 	"strings"
 
-	"kiln/render/plan"
-	"kiln/render/twin/change"
+	"kiln.dev/kiln/render/plan"
+	"kiln.dev/kiln/render/twin/change"
 )
 
 // IndexFile is the name of the list that the twin and each of its folders have.

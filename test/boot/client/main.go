@@ -31,7 +31,7 @@ import (
 	"syscall"
 	"time"
 
-	"kiln/test/boot/operator"
+	"kiln.dev/kiln/test/boot/operator"
 )
 
 const (

@@ -18,8 +18,8 @@ import (
 	"os"
 	"path/filepath"
 
-	"kiln/test/judges/cis"
-	"kiln/test/judges/machine"
+	"kiln.dev/kiln/test/judges/cis"
+	"kiln.dev/kiln/test/judges/machine"
 )
 
 func main() {

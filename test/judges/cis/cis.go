@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"kiln/test/judges/machine"
+	"kiln.dev/kiln/test/judges/machine"
 )
 
 // Findings returns a sentence for each check that is below PASS and in no list of exceptions, and

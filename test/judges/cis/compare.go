@@ -3,7 +3,7 @@ package cis
 import (
 	"fmt"
 
-	"kiln/test/judges/machine"
+	"kiln.dev/kiln/test/judges/machine"
 )
 
 // Verdict is what came of a check by the document of a machine and on the machine itself.

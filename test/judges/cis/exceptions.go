@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"kiln/test/judges/machine"
+	"kiln.dev/kiln/test/judges/machine"
 )
 
 // exception says on which machines checks are below PASS, and why that is right.

@@ -9,7 +9,7 @@ import (
 
 	"sigs.k8s.io/yaml"
 
-	"kiln/test/judges/machine"
+	"kiln.dev/kiln/test/judges/machine"
 )
 
 // place finds values on a machine.

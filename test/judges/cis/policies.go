@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strconv"
 
-	"kiln/test/judges/machine"
+	"kiln.dev/kiln/test/judges/machine"
 )
 
 // object is what section 5 reads of an object of the API server.

@@ -1,6 +1,6 @@
 package cis
 
-import "kiln/test/judges/machine"
+import "kiln.dev/kiln/test/judges/machine"
 
 // checks are the checks of the CIS Kubernetes Benchmark 1.12, as kube-bench's cis-1.12 data has
 // them: master.yaml of revision 0139daa, etcd.yaml of f1807bb, controlplane.yaml of 3a25de8,

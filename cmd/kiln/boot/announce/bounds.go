@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"kiln/cmd/kiln/term"
+	"kiln.dev/kiln/cmd/kiln/term"
 )
 
 // Bounds of the states that a Board keeps, as JSON. A real state has 300 to 8,000 bytes.

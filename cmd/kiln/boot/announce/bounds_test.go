@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kiln/cmd/kiln/term"
+	"kiln.dev/kiln/cmd/kiln/term"
 )
 
 // largest returns the largest state that a machine of this name can announce.

@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"kiln/pki/private"
+	"kiln.dev/kiln/pki/private"
 )
 
 // lifetime is how long a machine may use a nonce.

@@ -10,7 +10,7 @@ import (
 	"sync"
 	"time"
 
-	"kiln/render/text/wording"
+	"kiln.dev/kiln/render/text/wording"
 )
 
 // Result is how a wait ended.

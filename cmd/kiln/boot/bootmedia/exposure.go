@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"strings"
 
-	"kiln/cmd/kiln/term"
-	"kiln/render"
+	"kiln.dev/kiln/cmd/kiln/term"
+	"kiln.dev/kiln/render"
 )
 
 // Exposure returns a warning for each thing that others on the network can read or do when machines

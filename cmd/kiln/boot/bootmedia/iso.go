@@ -8,12 +8,12 @@ import (
 	"path/filepath"
 	"strings"
 
-	"kiln/cmd/kiln/boot/media"
-	"kiln/cmd/kiln/boot/media/iso9660"
-	"kiln/cmd/kiln/term"
-	"kiln/cmd/kiln/vault"
-	"kiln/render"
-	"kiln/render/folder"
+	"kiln.dev/kiln/cmd/kiln/boot/media"
+	"kiln.dev/kiln/cmd/kiln/boot/media/iso9660"
+	"kiln.dev/kiln/cmd/kiln/term"
+	"kiln.dev/kiln/cmd/kiln/vault"
+	"kiln.dev/kiln/render"
+	"kiln.dev/kiln/render/folder"
 )
 
 // maxImage bounds an image that exists already.

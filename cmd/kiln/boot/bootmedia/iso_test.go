@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kiln/cmd/kiln/boot/media"
+	"kiln.dev/kiln/cmd/kiln/boot/media"
 )
 
 // TestUnable: a machine whose image fails for another reason is not one that reads no disk, so no

@@ -5,9 +5,9 @@ package bootmedia
 import (
 	"iter"
 
-	"kiln/cmd/kiln/boot/media"
-	"kiln/render"
-	"kiln/render/facts/target"
+	"kiln.dev/kiln/cmd/kiln/boot/media"
+	"kiln.dev/kiln/render"
+	"kiln.dev/kiln/render/facts/target"
 )
 
 // machines reads machines of the output folder dir, one after the other.

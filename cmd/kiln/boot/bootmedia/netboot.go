@@ -12,8 +12,8 @@ import (
 	"slices"
 	"strings"
 
-	"kiln/cmd/kiln/boot/media"
-	"kiln/render"
+	"kiln.dev/kiln/cmd/kiln/boot/media"
+	"kiln.dev/kiln/render"
 )
 
 // Netboot describes, with the values of flags, a folder to boot machines from over the network.

@@ -6,10 +6,10 @@ import (
 	"path/filepath"
 	"text/tabwriter"
 
-	"kiln/cmd/kiln/boot/media"
-	"kiln/cmd/kiln/term"
-	"kiln/render"
-	"kiln/render/text/wording"
+	"kiln.dev/kiln/cmd/kiln/boot/media"
+	"kiln.dev/kiln/cmd/kiln/term"
+	"kiln.dev/kiln/render"
+	"kiln.dev/kiln/render/text/wording"
 )
 
 // Report prints what was made from the output folder dir, and the next steps.

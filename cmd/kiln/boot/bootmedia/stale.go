@@ -7,11 +7,11 @@ import (
 	"path/filepath"
 	"strings"
 
-	"kiln/cmd/kiln/boot/media/iso9660"
-	"kiln/cmd/kiln/term"
-	"kiln/render"
-	"kiln/render/folder"
-	"kiln/render/text/wording"
+	"kiln.dev/kiln/cmd/kiln/boot/media/iso9660"
+	"kiln.dev/kiln/cmd/kiln/term"
+	"kiln.dev/kiln/render"
+	"kiln.dev/kiln/render/folder"
+	"kiln.dev/kiln/render/text/wording"
 )
 
 // Stale returns warnings about the disk images in an output folder, beside the folders of machines,

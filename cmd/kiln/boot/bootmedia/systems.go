@@ -10,9 +10,9 @@ import (
 	"strings"
 	"unicode"
 
-	"kiln/cmd/kiln/boot/media"
-	"kiln/render"
-	"kiln/render/facts/target"
+	"kiln.dev/kiln/cmd/kiln/boot/media"
+	"kiln.dev/kiln/render"
+	"kiln.dev/kiln/render/facts/target"
 )
 
 // systems puts the flags about systems and machines into the settings. Its error holds everything

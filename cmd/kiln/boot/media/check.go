@@ -10,7 +10,7 @@ import (
 	"slices"
 	"strings"
 
-	"kiln/render/facts/target"
+	"kiln.dev/kiln/render/facts/target"
 )
 
 // check checks a machine before any file is made for it. It fails if a name or the MAC could not

@@ -12,7 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kiln/test/need"
+	"kiln.dev/kiln/test/need"
 )
 
 // fetch has cloud-init's own NoCloud look for its documents with the arguments of a kernel, and

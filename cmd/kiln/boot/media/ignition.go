@@ -7,9 +7,9 @@ import (
 	"fmt"
 	"strings"
 
-	"kiln/cmd/kiln/boot/media/newc"
-	"kiln/render/facts/target"
-	"kiln/render/pack/compress"
+	"kiln.dev/kiln/cmd/kiln/boot/media/newc"
+	"kiln.dev/kiln/render/facts/target"
+	"kiln.dev/kiln/render/pack/compress"
 )
 
 // archivePath returns the path of the initrd with a machine's configuration.

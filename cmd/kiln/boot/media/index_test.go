@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kiln/cmd/kiln/boot/media"
+	"kiln.dev/kiln/cmd/kiln/boot/media"
 )
 
 // TestMade: the files of the goldens are kiln's, and files that may lie beside them are not.

@@ -18,8 +18,8 @@ import (
 	ignition "github.com/coreos/ignition/v2/config/v3_4"
 	"github.com/stretchr/testify/require"
 
-	"kiln/cmd/kiln/boot/media"
-	"kiln/test/need"
+	"kiln.dev/kiln/cmd/kiln/boot/media"
+	"kiln.dev/kiln/test/need"
 )
 
 // document is what machines are installed with.

@@ -7,8 +7,8 @@ import (
 	"path"
 	"strings"
 
-	"kiln/render/facts/target"
-	"kiln/render/pack/document"
+	"kiln.dev/kiln/render/facts/target"
+	"kiln.dev/kiln/render/pack/document"
 )
 
 // Netboot holds the settings of a network boot.

@@ -15,8 +15,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kiln/render/pack/compress"
-	"kiln/test/need"
+	"kiln.dev/kiln/render/pack/compress"
+	"kiln.dev/kiln/test/need"
 )
 
 var update = flag.Bool("update", false, "rewrite the goldens")

@@ -7,7 +7,7 @@ import (
 	"io"
 	"strings"
 
-	"kiln/cmd/kiln/boot/media/iso9660"
+	"kiln.dev/kiln/cmd/kiln/boot/media/iso9660"
 )
 
 // HeadSize is the number of bytes at the beginning of a file that CheckPublic needs.

@@ -7,9 +7,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kiln/cmd/kiln/boot/media/iso9660"
-	"kiln/cmd/kiln/boot/media/newc"
-	"kiln/render/pack/compress"
+	"kiln.dev/kiln/cmd/kiln/boot/media/iso9660"
+	"kiln.dev/kiln/cmd/kiln/boot/media/newc"
+	"kiln.dev/kiln/render/pack/compress"
 )
 
 // TestCheckPublic: what kiln netboot writes without a secret, and what systems boot, is public;

@@ -5,8 +5,8 @@ import (
 	"errors"
 	"fmt"
 
-	"kiln/cmd/kiln/boot/media/iso9660"
-	"kiln/render/facts/target"
+	"kiln.dev/kiln/cmd/kiln/boot/media/iso9660"
+	"kiln.dev/kiln/render/facts/target"
 )
 
 // medium returns where the machine reads its document. It fails if the machine reads no image, and

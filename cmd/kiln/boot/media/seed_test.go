@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kiln/test/need"
+	"kiln.dev/kiln/test/need"
 )
 
 // TestImage: the image that each machine reads, as isoinfo finds it.

@@ -3,7 +3,7 @@ package media
 import (
 	"cmp"
 
-	"kiln/render/facts/target"
+	"kiln.dev/kiln/render/facts/target"
 )
 
 // Systems returns the names of the systems that can boot over the network.

@@ -5,8 +5,8 @@ import (
 	"sync"
 	"time"
 
-	"kiln/cmd/kiln/boot/announce"
-	"kiln/render/text/wording"
+	"kiln.dev/kiln/cmd/kiln/boot/announce"
+	"kiln.dev/kiln/render/text/wording"
 )
 
 // alarm is a kind of event that the operator must see at once, on the terminal.

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"kiln/cmd/kiln/boot/announce"
+	"kiln.dev/kiln/cmd/kiln/boot/announce"
 )
 
 // Bounds of announcements.

@@ -19,12 +19,12 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kiln/cmd/kiln/boot/announce"
-	"kiln/cmd/kiln/boot/serve"
-	"kiln/pki"
-	"kiln/pki/private"
-	"kiln/render"
-	"kiln/render/folder"
+	"kiln.dev/kiln/cmd/kiln/boot/announce"
+	"kiln.dev/kiln/cmd/kiln/boot/serve"
+	"kiln.dev/kiln/pki"
+	"kiln.dev/kiln/pki/private"
+	"kiln.dev/kiln/render"
+	"kiln.dev/kiln/render/folder"
 )
 
 // announced is the file of the announcements in a folder of documents.

@@ -8,8 +8,8 @@ import (
 	"io/fs"
 	"os"
 
-	"kiln/cmd/kiln/boot/announce"
-	"kiln/render/folder"
+	"kiln.dev/kiln/cmd/kiln/boot/announce"
+	"kiln.dev/kiln/render/folder"
 )
 
 // announcedFile is the file of the announcements.

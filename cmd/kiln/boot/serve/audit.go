@@ -9,8 +9,8 @@ import (
 	"sync"
 	"time"
 
-	"kiln/cmd/kiln/boot/announce"
-	"kiln/cmd/kiln/term"
+	"kiln.dev/kiln/cmd/kiln/boot/announce"
+	"kiln.dev/kiln/cmd/kiln/term"
 )
 
 // record is a line of the log. It holds no content of a document, and neither headers nor the query

@@ -14,8 +14,8 @@ import (
 	"strings"
 	"sync"
 
-	"kiln/cmd/kiln/boot/announce"
-	"kiln/render"
+	"kiln.dev/kiln/cmd/kiln/boot/announce"
+	"kiln.dev/kiln/render"
 )
 
 // catalogue holds everything that the server serves.

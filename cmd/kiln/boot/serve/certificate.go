@@ -9,8 +9,8 @@ import (
 	"slices"
 	"time"
 
-	"kiln/pki"
-	"kiln/render/plan"
+	"kiln.dev/kiln/pki"
+	"kiln.dev/kiln/render/plan"
 )
 
 // spare is the time that a certificate is valid after the window, because a machine's clock may be

@@ -12,7 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kiln/render"
+	"kiln.dev/kiln/render"
 )
 
 // TestEarlyEnd: a client that ends its side of the connection before it has the document confirms

@@ -13,7 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kiln/cmd/kiln/boot/serve"
+	"kiln.dev/kiln/cmd/kiln/boot/serve"
 )
 
 // slow opens a connection, sends the beginning of a request with a body, and no more.

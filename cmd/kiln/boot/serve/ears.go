@@ -4,7 +4,7 @@ import (
 	"net/netip"
 	"sync"
 
-	"kiln/cmd/kiln/boot/announce"
+	"kiln.dev/kiln/cmd/kiln/boot/announce"
 )
 
 // How many announcements are read at the same time, and how many bytes they have: of all clients,

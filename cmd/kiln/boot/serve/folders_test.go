@@ -14,8 +14,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kiln/cmd/kiln/boot/serve"
-	"kiln/render"
+	"kiln.dev/kiln/cmd/kiln/boot/serve"
+	"kiln.dev/kiln/render"
 )
 
 // TestFolders: a mistake in the folders or in the state is found before anything is served.

@@ -10,7 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kiln/cmd/kiln/boot/serve"
+	"kiln.dev/kiln/cmd/kiln/boot/serve"
 )
 
 // TestFullState: a document that could not be remembered is not given, and an alarm says so. Pools

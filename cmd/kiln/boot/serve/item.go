@@ -10,9 +10,9 @@ import (
 	"io"
 	"strings"
 
-	"kiln/cmd/kiln/boot/announce"
-	"kiln/cmd/kiln/boot/media"
-	"kiln/render/folder"
+	"kiln.dev/kiln/cmd/kiln/boot/announce"
+	"kiln.dev/kiln/cmd/kiln/boot/media"
+	"kiln.dev/kiln/render/folder"
 )
 
 // maxServed bounds the size of a file that is no image. A document has a thousandth of it.

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"kiln/render/folder"
+	"kiln.dev/kiln/render/folder"
 )
 
 // kept is a file that this process alone writes, as a whole after each change.

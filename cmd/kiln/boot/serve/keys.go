@@ -8,13 +8,13 @@ import (
 	"slices"
 	"strings"
 
-	"kiln/cmd/kiln/boot/announce"
-	"kiln/pki/private"
-	"kiln/render"
-	"kiln/render/facts/node"
-	"kiln/render/plan"
-	"kiln/render/twin/review"
-	"kiln/templates"
+	"kiln.dev/kiln/cmd/kiln/boot/announce"
+	"kiln.dev/kiln/pki/private"
+	"kiln.dev/kiln/render"
+	"kiln.dev/kiln/render/facts/node"
+	"kiln.dev/kiln/render/plan"
+	"kiln.dev/kiln/render/twin/review"
+	"kiln.dev/kiln/templates"
 )
 
 // addAnnounce adds the URL to which a machine announces the state of its first boot, with and

@@ -17,9 +17,9 @@ import (
 	"sync"
 	"time"
 
-	"kiln/cmd/kiln/boot/announce"
-	"kiln/cmd/kiln/term"
-	"kiln/render/folder"
+	"kiln.dev/kiln/cmd/kiln/boot/announce"
+	"kiln.dev/kiln/cmd/kiln/term"
+	"kiln.dev/kiln/render/folder"
 )
 
 // The heads of the two files.

@@ -10,7 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kiln/cmd/kiln/boot/announce"
+	"kiln.dev/kiln/cmd/kiln/boot/announce"
 )
 
 const cluster = "0b5c2f3e-4f0a-4a8e-9f0e-8d3c1c6b7a11"

@@ -9,7 +9,7 @@ import (
 	"os"
 	"slices"
 
-	"kiln/render/folder"
+	"kiln.dev/kiln/render/folder"
 )
 
 // OpenLog opens the file that --log names, to add lines to it: a new file, an empty one, a log of

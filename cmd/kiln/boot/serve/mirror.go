@@ -11,8 +11,8 @@ import (
 	"path/filepath"
 	"time"
 
-	"kiln/render/facts/target"
-	"kiln/render/machine/images"
+	"kiln.dev/kiln/render/facts/target"
+	"kiln.dev/kiln/render/machine/images"
 )
 
 // addMirror adds the programs in a folder that kiln lock --save wrote. They are for everybody, any

@@ -10,9 +10,9 @@ import (
 	"slices"
 	"strings"
 
-	"kiln/cmd/kiln/boot/media"
-	"kiln/render/folder"
-	"kiln/render/pack/compress"
+	"kiln.dev/kiln/cmd/kiln/boot/media"
+	"kiln.dev/kiln/render/folder"
+	"kiln.dev/kiln/render/pack/compress"
 )
 
 // readScripts adds to missing the files that the scripts of kiln netboot in a folder name and that

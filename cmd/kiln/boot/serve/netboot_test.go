@@ -9,8 +9,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kiln/cmd/kiln/boot/serve"
-	"kiln/render"
+	"kiln.dev/kiln/cmd/kiln/boot/serve"
+	"kiln.dev/kiln/render"
 )
 
 // TestOlderInitrd: an initrd must hold the present document, as it is or inside a configuration

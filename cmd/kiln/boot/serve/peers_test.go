@@ -17,11 +17,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kiln/cmd/kiln/boot/serve"
-	"kiln/pki"
-	"kiln/pki/private"
-	"kiln/render"
-	"kiln/test/need"
+	"kiln.dev/kiln/cmd/kiln/boot/serve"
+	"kiln.dev/kiln/pki"
+	"kiln.dev/kiln/pki/private"
+	"kiln.dev/kiln/render"
+	"kiln.dev/kiln/test/need"
 )
 
 // peers parses networks that are valid.

@@ -15,7 +15,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kiln/cmd/kiln/boot/serve"
+	"kiln.dev/kiln/cmd/kiln/boot/serve"
 )
 
 // soon opens a folder, and fails the test if that does not come to an end.

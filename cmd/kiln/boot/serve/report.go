@@ -6,8 +6,8 @@ import (
 	"strings"
 	"time"
 
-	"kiln/cmd/kiln/term"
-	"kiln/render/text/wording"
+	"kiln.dev/kiln/cmd/kiln/term"
+	"kiln.dev/kiln/render/text/wording"
 )
 
 // PrintStart prints what the server serves at url, to whom, and for how long from now.

@@ -14,7 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kiln/cmd/kiln/boot/serve"
+	"kiln.dev/kiln/cmd/kiln/boot/serve"
 )
 
 // takeAll reads the whole answer from an address, and resets the connection instead of closing it.

@@ -11,7 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kiln/cmd/kiln/boot/serve"
+	"kiln.dev/kiln/cmd/kiln/boot/serve"
 )
 
 // hold opens a connection from an address, asks for a file and keeps the connection. It reports

@@ -16,7 +16,7 @@ import (
 	"sync"
 	"time"
 
-	"kiln/cmd/kiln/boot/announce"
+	"kiln.dev/kiln/cmd/kiln/boot/announce"
 )
 
 // Bounds of one connection and of one transfer.

@@ -17,11 +17,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kiln/cmd/kiln/boot/serve"
-	"kiln/pki"
-	"kiln/pki/private"
-	"kiln/render"
-	"kiln/render/pack/document"
+	"kiln.dev/kiln/cmd/kiln/boot/serve"
+	"kiln.dev/kiln/pki"
+	"kiln.dev/kiln/pki/private"
+	"kiln.dev/kiln/render"
+	"kiln.dev/kiln/render/pack/document"
 )
 
 // TestOnce: a machine gets its document once, and the log has both requests.

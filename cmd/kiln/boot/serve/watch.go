@@ -11,8 +11,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"kiln/cmd/kiln/boot/announce"
-	"kiln/cmd/kiln/term"
+	"kiln.dev/kiln/cmd/kiln/boot/announce"
+	"kiln.dev/kiln/cmd/kiln/term"
 )
 
 // lastTime is the time that the end of the lines waits for their reader.

@@ -10,15 +10,15 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"kiln/cmd/kiln/term"
-	"kiln/cmd/kiln/vault"
-	"kiln/pki"
-	"kiln/pki/request"
-	"kiln/pki/root"
-	"kiln/render"
-	"kiln/render/folder"
-	"kiln/render/plan"
-	"kiln/render/text/wording"
+	"kiln.dev/kiln/cmd/kiln/term"
+	"kiln.dev/kiln/cmd/kiln/vault"
+	"kiln.dev/kiln/pki"
+	"kiln.dev/kiln/pki/request"
+	"kiln.dev/kiln/pki/root"
+	"kiln.dev/kiln/render"
+	"kiln.dev/kiln/render/folder"
+	"kiln.dev/kiln/render/plan"
+	"kiln.dev/kiln/render/text/wording"
 )
 
 // addFlags are the flags of kiln certs add.

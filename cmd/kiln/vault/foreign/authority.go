@@ -12,9 +12,9 @@ import (
 	"slices"
 	"time"
 
-	"kiln/pki"
-	"kiln/pki/root"
-	"kiln/render/text/wording"
+	"kiln.dev/kiln/pki"
+	"kiln.dev/kiln/pki/root"
+	"kiln.dev/kiln/render/text/wording"
 )
 
 // authority reads the certificate of a CA and, behind it in the file, the CAs that signed it. A

@@ -11,11 +11,11 @@ import (
 	"slices"
 	"strings"
 
-	"kiln/pki"
-	"kiln/pki/external"
-	"kiln/render"
-	"kiln/render/folder"
-	"kiln/render/text/wording"
+	"kiln.dev/kiln/pki"
+	"kiln.dev/kiln/pki/external"
+	"kiln.dev/kiln/render"
+	"kiln.dev/kiln/render/folder"
+	"kiln.dev/kiln/render/text/wording"
 )
 
 // made reports whether kiln certs csr writes files with this path.

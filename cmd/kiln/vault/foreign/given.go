@@ -13,8 +13,8 @@ import (
 	"fmt"
 	"time"
 
-	"kiln/pki"
-	"kiln/pki/private"
+	"kiln.dev/kiln/pki"
+	"kiln.dev/kiln/pki/private"
 )
 
 // GivenFile is a file as it was read. Its path names it in messages. A file that nobody named has

@@ -20,8 +20,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kiln/cmd/kiln/vault/foreign"
-	"kiln/pki"
+	"kiln.dev/kiln/cmd/kiln/vault/foreign"
+	"kiln.dev/kiln/pki"
 )
 
 var now = time.Date(2027, 6, 1, 12, 0, 0, 0, time.UTC)

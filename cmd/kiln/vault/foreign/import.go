@@ -14,13 +14,13 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"kiln/cmd/kiln/term"
-	"kiln/cmd/kiln/vault"
-	"kiln/pki"
-	"kiln/pki/external"
-	"kiln/render"
-	"kiln/render/config"
-	"kiln/render/folder"
+	"kiln.dev/kiln/cmd/kiln/term"
+	"kiln.dev/kiln/cmd/kiln/vault"
+	"kiln.dev/kiln/pki"
+	"kiln.dev/kiln/pki/external"
+	"kiln.dev/kiln/render"
+	"kiln.dev/kiln/render/config"
+	"kiln.dev/kiln/render/folder"
 )
 
 // importFlags holds the flags of kiln secrets import.

@@ -9,9 +9,9 @@ import (
 	"slices"
 	"strings"
 
-	"kiln/pki"
-	"kiln/render/config"
-	"kiln/render/folder"
+	"kiln.dev/kiln/pki"
+	"kiln.dev/kiln/render/config"
+	"kiln.dev/kiln/render/folder"
 )
 
 // importFile is a file that a bundle can be made from.

@@ -6,11 +6,11 @@ import (
 	"io"
 	"time"
 
-	"kiln/cmd/kiln/term"
-	"kiln/cmd/kiln/vault"
-	"kiln/pki"
-	"kiln/render/config"
-	"kiln/render/text/wording"
+	"kiln.dev/kiln/cmd/kiln/term"
+	"kiln.dev/kiln/cmd/kiln/vault"
+	"kiln.dev/kiln/pki"
+	"kiln.dev/kiln/render/config"
+	"kiln.dev/kiln/render/text/wording"
 )
 
 // importReport is what kiln secrets import has done.

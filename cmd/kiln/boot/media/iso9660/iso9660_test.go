@@ -14,7 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kiln/test/need"
+	"kiln.dev/kiln/test/need"
 )
 
 // seed is a form of image that kiln writes; deep has what no form of kiln has.
