@@ -104,6 +104,7 @@ func TestSchema(t *testing.T) {
 	t.Parallel()
 	var s struct {
 		Schema     string         `json:"$schema"`
+		ID         string         `json:"$id"`
 		Required   []string       `json:"required"`
 		Additional any            `json:"additionalProperties"`
 		Properties map[string]any `json:"properties"`
@@ -116,6 +117,7 @@ func TestSchema(t *testing.T) {
 	data := config.Schema()
 	require.NoError(t, json.Unmarshal(data, &s))
 	require.Equal(t, "https://json-schema.org/draft/2020-12/schema", s.Schema)
+	require.Equal(t, "https://kiln.dev/v1alpha1/cluster.schema.json", s.ID)
 	require.Equal(t, []string{"apiVersion", "kind", "metadata", "spec"}, s.Required)
 	require.Equal(t, false, s.Additional)
 

@@ -10,6 +10,7 @@ import (
 
 const (
 	schemaVersion = "https://json-schema.org/draft/2020-12/schema"
+	schemaID      = "https://" + APIVersion + "/cluster.schema.json"
 
 	// durationPattern matches every duration that Parse accepts, and some that it refuses.
 	durationPattern = `^([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h))+$`
@@ -18,6 +19,7 @@ const (
 // schemaNode is one JSON Schema. Its fields are in the order in which people read them.
 type schemaNode struct {
 	Schema      string         `json:"$schema,omitempty"`
+	ID          string         `json:"$id,omitempty"`
 	Title       string         `json:"title,omitempty"`
 	Description string         `json:"description,omitempty"`
 	Type        string         `json:"type,omitempty"`
@@ -69,7 +71,7 @@ func (o orderedSchemas) MarshalJSON() ([]byte, error) {
 func Schema() []byte {
 	s := &schemaBuilder{done: map[reflect.Type]bool{}}
 	root := s.object(reflect.TypeFor[Cluster]())
-	root.Schema = schemaVersion
+	root.Schema, root.ID = schemaVersion, schemaID
 	root.Title = "kiln cluster.yaml (" + APIVersion + ")"
 	root.Defs = s.defs
 	data, err := json.MarshalIndent(root, "", "  ")
