@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"io"
 	"os"
 	"os/exec"
@@ -79,8 +80,8 @@ func terraformIn(t *testing.T, dir string) func(words ...string) (string, error)
 	}
 }
 
-// TestTerraform requires that the examples are formatted. It plans the example that needs no
-// provider, with the documents of a cluster.
+// TestTerraform requires that the examples are formatted. It plans the module that needs no
+// provider, with the documents of a cluster, and applies it: its user data is the documents.
 func TestTerraform(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -93,7 +94,7 @@ func TestTerraform(t *testing.T) {
 	write := func(name, content string) {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600))
 	}
-	write("main.tf", read(t, examples+"/wiring/main.tf"))
+	write("main.tf", read(t, examples+"/documents/main.tf"))
 	write("cluster.yaml", output(t, "init")+
 		"    delivery: {mode: pointer, url: \"https://boot.example.com/{node}/{sha512}\"}\n"+
 		"    mac: 52:54:00:12:34:56\n")
@@ -117,6 +118,7 @@ func TestTerraform(t *testing.T) {
 		require.Contains(t, regexp.MustCompile(` +`).ReplaceAllString(out, " "), line)
 	}
 	require.NotContains(t, out, "PRIVATE KEY")
+	requireUserData(t, program, nodes)
 	for _, name := range []string{"worker-1/body.sh", "worker-1/user-data"} {
 		write("nodes/"+name, "#cloud-config\n")
 		out, err = program(plan...)
@@ -124,4 +126,23 @@ func TestTerraform(t *testing.T) {
 		require.Contains(t, regexp.MustCompile(`\s+│?\s*`).ReplaceAllString(out, " "),
 			"is not the one of inventory.json; run kiln render again.")
 	}
+}
+
+// requireUserData applies the module, and holds what it gives to each machine to the documents.
+func requireUserData(
+	t *testing.T, program func(words ...string) (string, error), nodes string,
+) {
+	t.Helper()
+	out, err := program("apply", "-auto-approve", "-no-color", "-var", "nodes="+nodes)
+	require.NoError(t, err, out)
+	require.NotContains(t, out, "#cloud-config")
+	text, err := program("output", "-json", "user_data")
+	require.NoError(t, err, text)
+	given := map[string]string{}
+	require.NoError(t, json.Unmarshal([]byte(text), &given))
+	want := map[string]string{}
+	for _, name := range []string{"cp-1", "worker-1"} {
+		want[name] = read(t, filepath.Join(nodes, name, "user-data"))
+	}
+	require.Equal(t, want, given)
 }

@@ -1,6 +1,20 @@
-# The input of the other examples, without any provider. terraform plan fails if the inventory
-# cannot be read, if a document is not the one that it lists, or if one is larger than its platform
-# takes. The state holds the hash of each document and nothing else of it.
+# The documents of all machines, for any provider: a module that needs none itself.
+#
+#   module "kiln" {
+#     source = "./documents"
+#     nodes  = "./nodes"
+#   }
+#
+#   resource "some_server" "machine" {
+#     for_each  = module.kiln.machines
+#     name      = each.key
+#     user_data = module.kiln.user_data[each.key]
+#   }
+#
+# It fails if the inventory cannot be read, if a document is not the one that it lists, or if one is
+# larger than its platform takes. The resources here keep hashes of the documents. A state holds the
+# documents themselves, with their secrets, if a machine is given its user_data, or if this module is
+# applied by itself.
 
 terraform {
   required_version = ">= 1.4"
@@ -58,6 +72,17 @@ resource "terraform_data" "machine" {
 }
 
 output "machines" {
-  description = "The machines, with the first sixteen digits of their documents' hashes."
-  value       = { for name, m in terraform_data.machine : name => substr(m.input.sha256, 0, 16) }
+  description = "The fields of inventory.json that a provider needs, by the name of the machine."
+  value       = { for name, m in terraform_data.machine : name => m.output }
+}
+
+output "user_data" {
+  description = "The document of each machine. One that is not text is encoded with base64."
+  sensitive   = true
+  value = {
+    for name, m in terraform_data.machine : name => try(
+      file("${var.nodes}/${m.output.document}"),
+      filebase64("${var.nodes}/${m.output.document}"),
+    )
+  }
 }
