@@ -22,8 +22,11 @@
 # make page       looks at the page of kiln report with headless Chromium and axe-core
 # make pictures   makes the pictures of that page in docs/report (Chromium)
 # make gitleaks   holds the review twins of all goldens against gitleaks
-# make lint       format, width of lines, vet, staticcheck, gosec, shellcheck and shfmt
+# make lint       format, width of lines, vet, staticcheck, gosec, shellcheck, shfmt and actionlint
 # make module     gives the module another import path: TO=forge.example/team/kiln
+# make release    makes the files of a release, in the new folder OUT; KEY is a private key of SSH
+#                 that signs them, URL is where they will be found, ONLY is some of the platforms
+# make release-test  makes a release of one platform twice, compares the bytes, and uses the files
 # make vuln       known vulnerabilities that the program reaches; VULNDB is a database, if not the
 #                 public one
 # make stale      lists modules that have a newer version, or that their authors have deprecated or
@@ -42,8 +45,10 @@
 # Memory is there, and collecting garbage takes a sixth of the time of tests.
 export GOGC ?= 400
 FUZZTIME ?= 60s
+OUT ?= release
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 GOSEC := github.com/securego/gosec/v2/cmd/gosec@v2.22.0
+ACTIONLINT := github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
 DEADCODE := golang.org/x/tools/cmd/deadcode@v0.49.0
 GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.1.4
 # Minors of Kubernetes, beside the one in its go.mod, from whose source the judges are built too.
@@ -58,8 +63,8 @@ MODULES := boot certificates judges etcd ignition gitleaks page
 TEST ?= $(MAKE) test
 
 .PHONY: all build example man test ci ci-work test-all golden judges gitleaks page etcd ignition
-.PHONY: module containerd pictures bench fuzz lint vuln stale roots boot-fast boot-test proof
-.PHONY: conformance clean
+.PHONY: release release-test module containerd pictures bench fuzz lint vuln stale roots boot-fast
+.PHONY: boot-test proof conformance clean
 
 all: build
 
@@ -98,7 +103,7 @@ ci-work:
 	$(MAKE) lint
 	+$(TEST)
 	$(MAKE) vuln
-	$(MAKE) judges ignition page gitleaks
+	$(MAKE) judges ignition page gitleaks release-test
 
 test-all:
 	go test -timeout 1h ./render -all -hostile
@@ -161,6 +166,8 @@ lint:
 	for m in judges etcd ignition; do \
 		(cd test/$$m && CGO_ENABLED=1 go run $(STATICCHECK) ./...) || exit 1; \
 	done
+	cd cmd/release && go vet . && go run $(STATICCHECK) .
+	go run $(ACTIONLINT) .github/workflows/*.yml
 	@# G304, files named by a variable: a command line reads the files that people name.
 	@# G115, integers that may overflow: it cannot see the bounds that are checked before a
 	@# conversion, and all 30 that it ever found here were bounded.
@@ -180,6 +187,13 @@ roots:
 
 stale:
 	test/stale.sh
+
+release:
+	@go run -C cmd/release . $(if $(KEY),-key $(abspath $(KEY))) $(if $(URL),-url $(URL)) \
+		$(if $(ONLY),-only $(ONLY)) $(abspath $(OUT))
+
+release-test:
+	cd cmd/release && go test -count=1 -timeout 30m .
 
 module:
 	test/module.sh $(TO)

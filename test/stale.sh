@@ -10,7 +10,7 @@ form='{{if not (or .Indirect .Main)}}{{$name := printf "%s %s" .Path .Version}}
 {{with .Deprecated}}{{$name}}: deprecated: {{.}}{{end}}
 {{with .Retracted}}{{$name}}: retracted: {{.}}{{end}}
 {{with .Error}}{{$name}}: {{.Err}}{{end}}{{end}}'
-for file in go.mod test/*/go.mod; do
+for file in go.mod cmd/release/go.mod test/*/go.mod; do
   found=$(go list -C "$(dirname "$file")" -m -u -e -f "$form" all)
   found=$(sed '/^[[:space:]]*$/d' <<<"$found")
   printf '%s\n%s\n' "$file" "${found:-all are the newest}" | sed '2,$s/^/  /'

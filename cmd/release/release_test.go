@@ -1,0 +1,315 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-containerregistry/pkg/v1/layout"
+	"github.com/google/go-containerregistry/pkg/v1/validate"
+	"github.com/stretchr/testify/require"
+)
+
+// TestRelease makes a release twice, by two users of whom nothing is equal but the commit, and does
+// with its files what README.md shows.
+func TestRelease(t *testing.T) {
+	first := tagged(t)
+	second := filepath.Join(t.TempDir(), "elsewhere", "kiln")
+	run(t, "", nil, "git", "clone", "--quiet", first, second)
+	home := t.TempDir()
+	key := filepath.Join(home, "key")
+	run(t, "", nil, "ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", key)
+
+	out := filepath.Join(home, "v0.1.0")
+	run(t, first, []string{"TZ=Asia/Tokyo", "LC_ALL=de_DE.UTF-8"},
+		"make", "release", "OUT="+out, "KEY="+key, "ONLY=linux/amd64")
+	again := filepath.Join(home, "again")
+	run(t, second, []string{
+		"TZ=America/St_Johns", "HOME=" + home, "USER=other", "GOFLAGS=-buildvcs=false",
+		"GOAMD64=v3", "SOURCE_DATE_EPOCH=1",
+	}, "sh", "-c", "umask 077; make release OUT="+again+" KEY="+key+" ONLY=linux/amd64")
+	requireEqualTrees(t, out, again)
+
+	signer, err := os.ReadFile(key + ".pub")
+	require.NoError(t, err)
+	write(t, filepath.Join(out, "allowed_signers"), "release@kiln.dev "+string(signer))
+	lines := afterRelease(t)
+	for _, line := range lines[:4] {
+		run(t, out, nil, "sh", "-c", line)
+	}
+	t.Run("signature", func(t *testing.T) { testSignature(t, out, lines[0]) })
+	t.Run("program", func(t *testing.T) {
+		testProgram(t, filepath.Join(out, "kiln_0.1.0_linux_amd64"), first)
+	})
+	t.Run("deb", func(t *testing.T) { testDeb(t, out, lines[4]) })
+	t.Run("go install", func(t *testing.T) { testInstall(t, out, lines[5]) })
+	t.Run("image", func(t *testing.T) { testImage(t, out) })
+	t.Run("materials", func(t *testing.T) { testMaterials(t, out) })
+	t.Run("formula", func(t *testing.T) { testFormula(t, out) })
+}
+
+// TestRefusals: what is not of one commit, is not described, or would be written over, is refused.
+func TestRefusals(t *testing.T) {
+	dir := tagged(t)
+	refused := func(out string) string {
+		cmd := exec.Command("make", "release", "OUT="+out, "ONLY=linux/amd64")
+		cmd.Dir = dir
+		text, err := cmd.CombinedOutput()
+		require.Error(t, err, "%s", text)
+		return string(text)
+	}
+	require.Contains(t, refused(dir), dir+" exists; name a new folder")
+	out := filepath.Join(t.TempDir(), "release")
+	write(t, filepath.Join(dir, "cmd", "kiln", "more.go"), "package main\n")
+	require.Contains(t, refused(out), "?? cmd/kiln/more.go")
+	commit(t, dir)
+	run(t, dir, nil, "git", "tag", "v0.2.0")
+	require.Contains(t, refused(out), `CHANGELOG.md: it has no heading "## v0.2.0"`)
+	require.NoDirExists(t, out)
+}
+
+// tagged returns a clone with the files of the project that git has or would take, as v0.1.0.
+func tagged(t *testing.T) string {
+	t.Helper()
+	const top = "../.."
+	dir := filepath.Join(t.TempDir(), "kiln")
+	list := run(t, top, nil, "git", "ls-files", "-co", "--exclude-standard", "--deduplicate")
+	for name := range strings.Lines(list) {
+		from, to := filepath.Join(top, strings.TrimSpace(name)),
+			filepath.Join(dir, strings.TrimSpace(name))
+		info, err := os.Stat(from)
+		if os.IsNotExist(err) {
+			continue // deleted, and git does not know yet
+		}
+		require.NoError(t, err)
+		data, err := os.ReadFile(from)
+		require.NoError(t, err)
+		require.NoError(t, os.MkdirAll(filepath.Dir(to), 0o755))
+		require.NoError(t, os.WriteFile(to, data, info.Mode().Perm()))
+	}
+	changes, err := os.ReadFile(filepath.Join(dir, "CHANGELOG.md"))
+	require.NoError(t, err)
+	write(t, filepath.Join(dir, "CHANGELOG.md"),
+		strings.Replace(string(changes), "## Unreleased", "## v0.1.0 (2026-12-01)", 1))
+	run(t, dir, nil, "git", "init", "--quiet")
+	commit(t, dir)
+	run(t, dir, nil, "git", "tag", "v0.1.0")
+	return dir
+}
+
+// commit commits all files, always at the same second.
+func commit(t *testing.T, dir string) {
+	t.Helper()
+	run(t, dir, nil, "git", "add", "-A")
+	run(t, dir, []string{"GIT_COMMITTER_DATE=2026-12-01T12:00:00+0900"}, "git", "-c",
+		"user.name=a", "-c", "user.email=a@example.com", "commit", "--quiet", "-m", "x")
+}
+
+// run runs a program, and returns what it printed.
+func run(t *testing.T, dir string, env []string, name string, args ...string) string {
+	t.Helper()
+	cmd := exec.Command(name, args...)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), caches(t)...)
+	cmd.Env = append(cmd.Env, env...)
+	out, err := cmd.CombinedOutput()
+	require.NoError(t, err, "%s %q: %s", name, args, out)
+	return string(out)
+}
+
+// caches returns where Go has what it built and fetched, for commands with another HOME.
+func caches(t *testing.T) []string {
+	t.Helper()
+	out, err := exec.Command("go", "env", "GOCACHE", "GOMODCACHE", "GOPROXY").Output()
+	require.NoError(t, err)
+	lines := strings.Fields(string(out))
+	return []string{"GOCACHE=" + lines[0], "GOMODCACHE=" + lines[1], "GOPROXY=" + lines[2]}
+}
+
+func write(t *testing.T, path, text string) {
+	t.Helper()
+	require.NoError(t, os.WriteFile(path, []byte(text), 0o644))
+}
+
+// requireEqualTrees holds each file of two folders to be the same.
+func requireEqualTrees(t *testing.T, a, b string) {
+	t.Helper()
+	count := 0
+	require.NoError(t, fs.WalkDir(os.DirFS(a), ".", func(p string, d fs.DirEntry, err error) error {
+		require.NoError(t, err)
+		if d.IsDir() {
+			return nil
+		}
+		count++
+		want, err := os.ReadFile(filepath.Join(a, p))
+		require.NoError(t, err)
+		got, err := os.ReadFile(filepath.Join(b, p))
+		require.NoError(t, err)
+		require.True(t, bytes.Equal(want, got), "%s differs between two runs", p)
+		return nil
+	}))
+	require.GreaterOrEqual(t, count, 12, "files of a release")
+}
+
+// afterRelease returns the commands of README.md under "After the first release".
+func afterRelease(t *testing.T) (lines []string) {
+	t.Helper()
+	text, err := os.ReadFile("../../README.md")
+	require.NoError(t, err)
+	_, section, found := strings.Cut(string(text), "\n## After the first release\n")
+	require.True(t, found)
+	section, _, _ = strings.Cut(section, "\n## ")
+	section = strings.ReplaceAll(section, "\\\n", "")
+	blocks := regexp.MustCompile("(?s)```sh\n(.*?)```")
+	for _, block := range blocks.FindAllStringSubmatch(section, -1) {
+		lines = append(lines, strings.Split(strings.TrimSpace(block[1]), "\n")...)
+	}
+	require.Len(t, lines, 7)
+	for i := range lines {
+		lines[i] = strings.ReplaceAll(lines[i], "VERSION", "0.1.0")
+	}
+	return lines
+}
+
+// testSignature: a list of hashes with one other digit does not pass.
+func testSignature(t *testing.T, out, line string) {
+	sums, err := os.ReadFile(filepath.Join(out, sumsName))
+	require.NoError(t, err)
+	other := filepath.Join(t.TempDir(), "sums")
+	write(t, other, strings.Replace(string(sums), "1", "2", 1))
+	cmd := exec.Command("sh", "-c", strings.Replace(line, "< "+sumsName, "< "+other, 1))
+	cmd.Dir = out
+	text, err := cmd.CombinedOutput()
+	require.Error(t, err)
+	require.Contains(t, string(text), "incorrect signature")
+}
+
+// testProgram: the program says what it was made from, and does its three commands without Go.
+func testProgram(t *testing.T, folder, source string) {
+	program := filepath.Join(folder, "kiln")
+	var says struct {
+		Version, Commit string
+		Date            time.Time
+		Modified        bool
+	}
+	text := run(t, "", nil, program, "version", "-o", "json")
+	require.NoError(t, json.Unmarshal([]byte(text), &says))
+	require.Equal(t, "v0.1.0", says.Version)
+	head := run(t, source, nil, "git", "rev-parse", "HEAD")
+	require.Equal(t, strings.TrimSpace(head), says.Commit)
+	require.Equal(t, "2026-12-01T03:00:00Z", says.Date.Format(time.RFC3339))
+	require.False(t, says.Modified)
+	for _, name := range []string{
+		"LICENSE", "LICENSES-OF-MODULES", "CHANGELOG.md", "cluster.schema.json", "man/kiln.1",
+		"man/kiln-secrets-rotate.1", "completions/kiln.bash", "completions/_kiln",
+		"completions/kiln.fish",
+	} {
+		require.FileExists(t, filepath.Join(folder, name))
+	}
+	page, err := os.ReadFile(filepath.Join(folder, "man/kiln.1"))
+	require.NoError(t, err)
+	require.Contains(t, string(page), `"Dec 2026" "kiln v0.1.0"`)
+	requireThreeCommands(t, program)
+}
+
+// requireThreeCommands types init, validate and render where no other program is found.
+func requireThreeCommands(t *testing.T, program string) {
+	t.Helper()
+	dir := t.TempDir()
+	alone := []string{"PATH=" + filepath.Dir(program)}
+	run(t, dir, alone, program, "init", "--name", "prod", "--out", "cluster.yaml")
+	run(t, dir, alone, program, "validate", "--config", "cluster.yaml")
+	run(t, dir, alone, program, "render", "--config", "cluster.yaml", "--out", "./nodes")
+	require.FileExists(t, filepath.Join(dir, "nodes", "cp-1", "user-data"))
+}
+
+// testDeb: the package installs, its program runs, and nothing is left when it goes.
+func testDeb(t *testing.T, out, line string) {
+	root := t.TempDir()
+	admin := filepath.Join(root, "var/lib/dpkg")
+	for _, dir := range []string{"info", "updates"} {
+		require.NoError(t, os.MkdirAll(filepath.Join(admin, dir), 0o755))
+	}
+	write(t, filepath.Join(admin, "status"), "")
+	// A root of its own, which needs no right and no chroot, as the package has no scripts.
+	dpkg := "dpkg --force-not-root --force-script-chrootless --force-bad-path --root=" + root + " "
+	run(t, out, nil, "sh", "-c", strings.Replace(line, "dpkg ", dpkg, 1))
+	requireThreeCommands(t, filepath.Join(root, "usr/bin/kiln"))
+	require.FileExists(t, filepath.Join(root, "usr/share/man/man1/kiln-render.1.gz"))
+	run(t, out, nil, "sh", "-c", dpkg+"--purge kiln")
+	require.NoDirExists(t, filepath.Join(root, "usr"))
+}
+
+// testInstall: go install takes the module from the folder that a module proxy hands out.
+func testInstall(t *testing.T, out, line string) {
+	bin := t.TempDir()
+	var fetched string // what kiln needs is here, because the tests needed it
+	for _, word := range caches(t) {
+		if dir, ok := strings.CutPrefix(word, "GOMODCACHE="); ok {
+			fetched = "file://" + filepath.Join(dir, "cache", "download")
+		}
+	}
+	run(t, t.TempDir(), []string{
+		"GOBIN=" + bin, "GOMODCACHE=" + t.TempDir(), "CGO_ENABLED=0",
+		"GOFLAGS=-modcacherw -trimpath", // packages that the release built are not built again
+		"GOPROXY=file://" + filepath.Join(out, "go") + "," + fetched, "GOSUMDB=off",
+	}, "sh", "-c", line)
+	require.Contains(t, run(t, "", nil, filepath.Join(bin, "kiln"), "version"), "kiln v0.1.0\n")
+}
+
+// testImage: the layout is whole, and starts the program.
+func testImage(t *testing.T, out string) {
+	dir := t.TempDir()
+	run(t, dir, nil, "tar", "-xf", filepath.Join(out, "kiln_0.1.0_oci.tar"))
+	index, err := layout.ImageIndexFromPath(dir)
+	require.NoError(t, err)
+	require.NoError(t, validate.Index(index))
+	manifest, err := index.IndexManifest()
+	require.NoError(t, err)
+	require.Len(t, manifest.Manifests, 1)
+	require.Equal(t, "kiln.dev/kiln:v0.1.0",
+		manifest.Manifests[0].Annotations["io.containerd.image.name"])
+}
+
+// testMaterials: the bill of materials names the module of each library that the program says it
+// holds.
+func testMaterials(t *testing.T, out string) {
+	var bill struct {
+		Components []struct{ Name, Version string }
+	}
+	text, err := os.ReadFile(filepath.Join(out, "kiln_0.1.0_linux_amd64.cdx.json"))
+	require.NoError(t, err)
+	require.NoError(t, json.Unmarshal(text, &bill))
+	listed := map[string]bool{}
+	for _, c := range bill.Components {
+		listed[c.Name+"@"+c.Version] = true
+	}
+	program := filepath.Join(out, "kiln_0.1.0_linux_amd64", "kiln")
+	count := 0
+	for line := range strings.Lines(run(t, "", nil, "go", "version", "-m", program)) {
+		if word := strings.Fields(line); len(word) > 2 && word[0] == "dep" {
+			count++
+			require.True(t, listed[word[1]+"@"+word[2]], line)
+		}
+	}
+	require.Greater(t, count, 20, "modules")
+}
+
+// testFormula: the formula fetches the archive, and wants its hash.
+func testFormula(t *testing.T, out string) {
+	text, err := os.ReadFile(filepath.Join(out, "kiln.rb"))
+	require.NoError(t, err)
+	sums, err := os.ReadFile(filepath.Join(out, sumsName))
+	require.NoError(t, err)
+	found := regexp.MustCompile(`url "(.*)/(.*)"\n\s+sha256 "(.*)"`).FindAllSubmatch(text, -1)
+	require.Len(t, found, 1)
+	require.Equal(t, "https://kiln.dev/releases/v0.1.0", string(found[0][1]))
+	require.Contains(t, string(sums), string(found[0][3])+"  "+string(found[0][2])+"\n")
+}
