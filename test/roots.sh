@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Runs make test where almost no program is: in a fresh clone of the last commit, in roots of Debian
-# and Ubuntu that have make, git, ca-certificates and Go. docs/testing.md has the results.
+# Runs make example and make test where almost no program is: in a fresh clone of the last commit, in
+# roots of Debian and Ubuntu that have make, git, ca-certificates and Go. docs/testing.md has the
+# results.
 #
 #   test/roots.sh [RUN...]
 #
@@ -114,12 +115,18 @@ inside() {
     GOCACHE=/go/cache GOMODCACHE=/go/modules GOPROXY=off GOTOOLCHAIN=local "$@"
 }
 
-# run NAME USER runs make test in a root, and prints what failed and the closing line.
+# run NAME USER runs make example and make test in a root, and prints what failed, how long each took
+# and the closing line.
 run() {
-  local name=$1 user=$2 code=0 log=$work/$1.log
+  local name=$1 user=$2 code=0 log=$work/$1.log start
   fresh "$name" "$user"
-  inside "$name" "$user" "" make test >"$log" 2>&1 || code=$?
-  echo "$name: make test ends with $code; $(grep -c '^ok' "$log") packages are ok"
+  start=$SECONDS
+  inside "$name" "$user" "" make example >"$log" 2>&1 || code=$?
+  echo "$name: make example ends with $code after $((SECONDS - start)) s"
+  start=$SECONDS
+  inside "$name" "$user" "" make test >>"$log" 2>&1 || code=$?
+  echo "$name: make test ends with $code after $((SECONDS - start)) s;" \
+    "$(grep -c '^ok' "$log") packages are ok"
   grep -E '^(FAIL|--- FAIL|panic)' "$log" || true
   tail -n 1 "$log"
   [[ $code == 0 ]] || failed=1
