@@ -11,8 +11,9 @@
 #     user_data = module.kiln.user_data[each.key]
 #   }
 #
-# It fails if the inventory cannot be read, if a document is not the one that it lists, or if one is
-# larger than its platform takes. The resources here keep hashes of the documents. A state holds the
+# It fails if the inventory cannot be read, if a document is not the one that it lists, if a file
+# beside one is missing, or if one is larger than its platform takes. That finds mistakes and no
+# attackers: who can change a document can change the inventory beside it. The resources here keep hashes of the documents. A state holds the
 # documents themselves, with their secrets, if a machine is given its user_data, or if this module is
 # applied by itself.
 
@@ -77,12 +78,19 @@ output "machines" {
 }
 
 output "user_data" {
-  description = "The document of each machine. One that is not text is encoded with base64."
+  description = "The document of each machine that is text: every one but some that are compressed."
   sensitive   = true
   value = {
-    for name, m in terraform_data.machine : name => try(
-      file("${var.nodes}/${m.output.document}"),
-      filebase64("${var.nodes}/${m.output.document}"),
-    )
+    for name, m in terraform_data.machine : name => file("${var.nodes}/${m.output.document}")
+    if can(file("${var.nodes}/${m.output.document}"))
+  }
+}
+
+output "user_data_base64" {
+  description = "The document of each machine, encoded with base64."
+  sensitive   = true
+  value = {
+    for name, m in terraform_data.machine :
+    name => filebase64("${var.nodes}/${m.output.document}")
   }
 }
