@@ -1,4 +1,4 @@
-// This file finds the place where a document stops to be YAML, and says what to write
+// This file finds the place where a document stops being YAML, and says what to write
 // there. A YAML parser knows only where it gave up, often lines later and without a column. The
 // package reads the lines as a person does: their indentation, their keys, their quotes and
 // brackets. It quotes nothing of a document but keys that its caller knows, because what does not
@@ -24,9 +24,9 @@ type Fault struct {
 }
 
 // FindFault returns the fault of a document that the parser cannot read. Its message may name the
-// keys in known and no others. ok is false if Find does not understand the mistake. Find returns
-// only a fault that the parser confirms: it reads the lines before the fault, and not the line with
-// it.
+// keys in known and no others. ok is false if FindFault does not understand the mistake. It returns
+// only a fault that the parser confirms: the parser reads the lines before the fault, and fails at
+// the line with it. A mark of a conflict is always a fault.
 func FindFault(document []byte, known []string) (f Fault, ok bool) {
 	r := newReader(known)
 	r.document(document)
@@ -41,8 +41,8 @@ var template = regexp.MustCompile(`\{\{-?\s*(/\*|` +
 	`\$?\.(Values|Release|Chart|Capabilities|Files)\b|` +
 	`(if|with|range|include|template|define|end|toYaml|tpl)\b)`)
 
-// Template returns the first place where a document that the parser cannot read is a template of
-// Helm. ok is false if there is none.
+// Template returns the first place where a document has what only a template of Helm has. ok is
+// false if there is none. Callers ask for documents that the parser cannot read.
 func Template(document []byte) (f Fault, ok bool) {
 	at := template.FindIndex(document)
 	if at == nil {
@@ -63,8 +63,8 @@ func Indentation(line []byte) int {
 	return len(line) - len(bytes.TrimLeft(line, " \t-")) + 1
 }
 
-// confirmed reports whether the parser reads the lines before the one with a fault, and fails at
-// the latest with the one where the fault shows, or that it is a mark of a conflict.
+// confirmed reports whether a fault is one for the parser too: it reads the lines before that line,
+// and fails at the line shown or before it. A mark of a conflict needs no parser's failure.
 func confirmed(document []byte, line, shown int) bool {
 	lines := slices.Collect(bytes.Lines(document))
 	// The first mark of a conflict alone may be a text, which the parser can read. No document has
