@@ -25,7 +25,7 @@
 # make lint       format, width of lines, vet, staticcheck, gosec, shellcheck, shfmt and actionlint
 # make module     gives the module another import path: TO=forge.example/team/kiln
 # make release    makes the files of a release, in the new folder OUT; KEY is a private key of SSH
-#                 that signs them, URL is where they will be found, ONLY is some of the platforms
+#                 that signs them, ONLY is some of the platforms
 # make release-test  makes a release of one platform twice, compares the bytes, and uses the files
 # make vuln       known vulnerabilities that the program reaches; VULNDB is a database, if not the
 #                 public one
@@ -45,7 +45,11 @@
 # Memory is there, and collecting garbage takes a sixth of the time of tests.
 export GOGC ?= 400
 FUZZTIME ?= 60s
-OUT ?= release
+# Only the command line sets these: what the environment calls so means something else.
+OUT := release
+KEY :=
+ONLY :=
+TO :=
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 GOSEC := github.com/securego/gosec/v2/cmd/gosec@v2.22.0
 ACTIONLINT := github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
@@ -189,14 +193,14 @@ stale:
 	test/stale.sh
 
 release:
-	@go run -C cmd/release . $(if $(KEY),-key $(abspath $(KEY))) $(if $(URL),-url $(URL)) \
-		$(if $(ONLY),-only $(ONLY)) $(abspath $(OUT))
+	@GOENV=off GOFLAGS= GOWORK=off CGO_ENABLED=0 go build -C cmd/release -o ../../bin/release .
+	@bin/release $(if $(KEY),-key "$(KEY)") $(if $(ONLY),-only "$(ONLY)") "$(OUT)"
 
 release-test:
 	cd cmd/release && go test -count=1 -timeout 30m .
 
 module:
-	test/module.sh $(TO)
+	test/module.sh "$(TO)"
 
 vuln:
 	test/vuln.sh $(GOVULNCHECK) $(VULNDB)

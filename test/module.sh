@@ -4,18 +4,22 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 old=$(go list -m)
 new=${1-}
-
-[[ $new =~ ^[a-z0-9-]+(\.[a-z0-9-]+)+(/[A-Za-z0-9._~-]+)+$ ]] || {
+part='[A-Za-z0-9_~-]+(\.[A-Za-z0-9_~-]+)*'
+[[ $new =~ ^[a-z0-9-]+(\.[a-z0-9-]+)+(/$part)+$ ]] || {
   echo "module: want a path with a host, as in make module TO=forge.example/team/kiln" >&2
   exit 2
 }
 
-files=$(git grep --untracked -lIF "$old" -- ':!CHANGELOG.md')
-for file in $files; do
-  sed "s|${old//./\\.}|$new|g" "$file" >"$file.new"
-  cat "$file.new" >"$file" # which keeps its mode
-  rm "$file.new"
-done
-# shellcheck disable=SC2046 # each is a file
-gofmt -w $(grep '\.go$' <<<"$files")
-echo "The module is $new now, and was $old. Look at git diff, and commit it."
+changed=$(mktemp)
+trap 'rm -f "$changed"' EXIT
+while IFS= read -r -d '' file; do
+  [[ ! -L $file ]] || continue
+  sed "s|${old//./\\.}|$new|g" "./$file" >"$changed"
+  cat "$changed" >"./$file" # which keeps its mode
+  case $file in
+  *.go) gofmt -w "./$file" ;;
+  esac
+done < <(git grep --color=never --untracked -lzIF "$old" -- ':!CHANGELOG.md')
+echo "The module is $new now, and was $old. Look at git diff, and commit it. Who
+publishes, and where, is in cmd/release/identity.go, README.md and CONTRIBUTING.md: change that by
+hand."

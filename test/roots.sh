@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Runs make example and make test where almost no program is: in a fresh clone of the last commit, in
-# roots of Debian and Ubuntu that have make, git, ca-certificates and Go. docs/testing.md has the
+# Runs make example and make test where almost no program is: in a fresh clone of the last commit,
+# in roots of Debian and Ubuntu that have make, git, ca-certificates and Go. docs/testing.md has the
 # results.
 #
 #   test/roots.sh [RUN...]
@@ -115,8 +115,8 @@ inside() {
     GOCACHE=/go/cache GOMODCACHE=/go/modules GOPROXY=off GOTOOLCHAIN=local "$@"
 }
 
-# run NAME USER runs make example and make test in a root, and prints what failed, how long each took
-# and the closing line.
+# run NAME USER runs make example and make test in a root, and prints how long each took, what
+# failed, and the closing line.
 run() {
   local name=$1 user=$2 code=0 log=$work/$1.log start
   fresh "$name" "$user"

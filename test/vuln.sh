@@ -12,11 +12,14 @@ if [[ $database == http* ]] && ! curl -fsS -m 20 -o /dev/null "$database/index/d
   exit 0
 fi
 
-status=0
-out=$(go run "$tool" -db "$database" ./... 2>&1) || status=$?
-printf '%s\n' "$out"
-case $status:$out in
-0:*) ;;
-*'govulncheck: fetching vulnerabilities:'*) echo "$skipped" ;;
-*) exit "$status" ;;
-esac
+# The program, and what makes its releases.
+for module in . cmd/release; do
+  status=0
+  out=$(go run "$tool" -C "$module" -db "$database" ./... 2>&1) || status=$?
+  printf '%s\n' "$out"
+  case $status:$out in
+  0:*) ;;
+  *'govulncheck: fetching vulnerabilities:'*) echo "$skipped" ;;
+  *) exit "$status" ;;
+  esac
+done

@@ -25,7 +25,7 @@ const (
 func (m *maker) addCommon() error {
 	pages := filepath.Join(m.work, "man")
 	program := filepath.Join(m.work, "kiln")
-	// In its tests the program is a package like others.
+	// In a test the package has its import path, and is not called main.
 	stamp := "-X " + m.module + "/cmd/kiln.version=" + m.version
 	if _, err := m.run("go", "test", "-count=1", "-trimpath", "-ldflags", stamp, "./cmd/kiln",
 		"-run", "TestMan", "-args", "-man", pages); err != nil {
@@ -81,10 +81,10 @@ func (m *maker) build(env []string, path string) error {
 }
 
 // addPrograms builds the program of each platform, and packs it.
-func (m *maker) addPrograms(platforms []string) error {
+func (m *maker) addPrograms(only []string) error {
 	programs := map[string][]byte{}
 	hashes := map[string]string{}
-	for _, platform := range platforms {
+	for _, platform := range only {
 		system, arch, _ := strings.Cut(platform, "/")
 		env := []string{"GOOS=" + system, "GOARCH=" + arch}
 		path := filepath.Join(m.work, "kiln-"+system+"-"+arch)
@@ -116,11 +116,12 @@ func (m *maker) addPrograms(platforms []string) error {
 }
 
 // addMaterials writes the bill of materials of a program: the modules that are in it, with their
-// licenses and hashes.
+// licenses and hashes. The bill has the hash of the program that wrote it, too.
 func (m *maker) addMaterials(base string, env []string) error {
 	tool := filepath.Join(m.work, "cyclonedx-gomod")
 	if _, err := os.Stat(tool); err != nil {
-		if _, err := m.run("go", "build", "-modfile=cmd/release/go.mod", "-o", tool,
+		if _, err := m.run("go", "build", "-trimpath", "-buildvcs=false",
+			"-modfile=cmd/release/go.mod", "-o", tool,
 			"github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod"); err != nil {
 			return err
 		}

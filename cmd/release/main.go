@@ -1,20 +1,23 @@
 // Command release makes a release of kiln from the commit that is checked out, in one new folder:
 // archives with the program, man pages, completions, licenses and the schema, packages for Debian,
 // an image for containers, a bill of materials of each program, a Homebrew formula, and what a Go
-// module proxy hands out; SHA256SUMS has the hash of each file.
+// module proxy hands out. SHA256SUMS has the hash of each other file.
 //
-// The same commit and the same Go give the same bytes, whoever runs it, where, and in which time
-// zone: each time is that of the commit, and each environment variable that builds read is set.
+// The same commit and the same version of Go give the same bytes, whoever makes them, where, and in
+// which time zone. Only what the commit has is read, from a clone of its own. Each time is that of
+// the commit. Of the environment nothing reaches a build but the words of keep.
 //
-//	go run -C cmd/release . -key KEY -url URL OUT
+//	bin/release -key KEY OUT
 //
-// KEY is a private key of SSH, which signs SHA256SUMS; without one nothing is signed. URL is where
-// the files will be found, for the formula. The version is the tag of the commit, or for a trial
-// the one that Go makes of a commit without a tag.
+// make release builds it, and calls it so.
+//
+// KEY is a private key of SSH, which signs SHA256SUMS of a version that has a tag; without a key
+// nothing is signed. Without a tag the version is the one that Go makes of a commit, for a trial.
 package main
 
 import (
 	"bytes"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -22,10 +25,12 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 
 	"golang.org/x/mod/module"
+	"golang.org/x/mod/semver"
 )
 
 // platforms are those of the programs, as GOOS/GOARCH.
@@ -33,7 +38,6 @@ var platforms = []string{"linux/amd64", "linux/arm64", "darwin/amd64", "darwin/a
 
 func main() {
 	key := flag.String("key", "", "a private key of SSH, which signs SHA256SUMS")
-	url := flag.String("url", "https://kiln.dev/releases", "where the files will be found")
 	only := flag.String("only", strings.Join(platforms, ","), "the platforms, for a quick trial")
 	flag.Parse()
 	if flag.NArg() != 1 {
@@ -42,7 +46,7 @@ func main() {
 	}
 	out, err := filepath.Abs(flag.Arg(0))
 	if err == nil {
-		err = release(out, *key, *url, strings.Split(*only, ","))
+		err = release(out, *key, strings.Split(*only, ","))
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "release:", err)
@@ -52,40 +56,42 @@ func main() {
 
 // maker makes the files of one release.
 type maker struct {
-	source  string // the top of the project
+	source  string // a clone of the project, with nothing but the commit
 	out     string // the folder with the files of the release
 	work    string // a temporary folder
-	module  string // its import path
+	module  string // the import path of the project
 	version string // such as v0.1.0
 	commit  string
 	date    time.Time // of the commit, in UTC
-	url     string
-	common  []entry // what lies beside each program
+	common  []entry   // what lies beside each program
 }
 
 // number is the version as packages and file names have it, without the v.
 func (m *maker) number() string { return strings.TrimPrefix(m.version, "v") }
 
 // release makes the folder out, which must not exist.
-func release(out, key, url string, platforms []string) error {
+func release(out, key string, only []string) error {
 	if _, err := os.Lstat(out); err == nil {
 		return fmt.Errorf("%s exists; name a new folder", out)
+	}
+	if _, err := os.Stat(key); key != "" && err != nil {
+		return err // the key is needed last, minutes later
 	}
 	work, err := os.MkdirTemp("", "kiln-release")
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(work)
-	m := &maker{out: filepath.Join(work, "out"), work: work, url: strings.TrimSuffix(url, "/")}
+	m := &maker{out: filepath.Join(work, "out"), work: work, source: "."}
 	if err := os.Mkdir(m.out, 0o755); err != nil {
 		return err
 	}
-	if err := m.readCommit(); err != nil {
-		return err
-	}
 	for _, step := range []func() error{
+		m.readCommit,
+		func() error { return m.readVersion(key != "") },
+		m.clone,
 		m.addCommon,
-		func() error { return m.addPrograms(platforms) },
+		func() error { return m.addPrograms(only) },
 		m.addModule,
 		func() error { return m.addSums(key) },
 	} {
@@ -96,8 +102,8 @@ func release(out, key, url string, platforms []string) error {
 	return m.deliver(out)
 }
 
-// readCommit reads which commit is checked out, and what its version is. It refuses files that are
-// not those of the commit.
+// readCommit reads which commit is checked out. It refuses to go on beside files that git would
+// take and that are not those of the commit: they would not be in the release.
 func (m *maker) readCommit() error {
 	top, err := m.run("git", "rev-parse", "--show-toplevel")
 	if err != nil {
@@ -120,13 +126,28 @@ func (m *maker) readCommit() error {
 		return err
 	}
 	m.date = time.Unix(seconds, 0).UTC()
-	if m.module, err = m.run("go", "list", "-m"); err != nil {
+	m.module, err = m.run("go", "list", "-m")
+	return err
+}
+
+// readVersion reads the version from the tag of the commit, of which there may be one. Without a
+// tag it is the one that Go makes of the commit, and that is not signed.
+func (m *maker) readVersion(signed bool) error {
+	list, err := m.run("git", "tag", "--points-at", m.commit, "v*")
+	if err != nil {
 		return err
 	}
-	tag, err := m.run("git", "describe", "--tags", "--exact-match", "--match", "v*")
-	if err == nil {
-		m.version = tag
+	tags := strings.Fields(list)
+	switch {
+	case len(tags) > 1:
+		return fmt.Errorf("the commit has several tags: %s; leave one", strings.Join(tags, ", "))
+	case len(tags) == 1 && semver.Canonical(tags[0]) != tags[0]:
+		return fmt.Errorf("the tag %s is no version such as v0.1.0", tags[0])
+	case len(tags) == 1:
+		m.version = tags[0]
 		return m.checkChangelog()
+	case signed:
+		return errors.New("the commit has no tag; a trial is not signed: leave -key out")
 	}
 	older, err := m.run("git", "describe", "--tags", "--abbrev=0", "--match", "v*")
 	if err != nil {
@@ -136,13 +157,26 @@ func (m *maker) readCommit() error {
 	return nil
 }
 
+// clone makes a clone that has the commit and nothing else: no file that git ignores, and no file
+// that changes while the release is made.
+func (m *maker) clone() error {
+	dir := filepath.Join(m.work, "source")
+	if _, err := m.run("git", "clone", "--quiet", "--no-local", "--no-checkout", "--template=",
+		m.source, dir); err != nil {
+		return err
+	}
+	m.source = dir
+	_, err := m.run("git", "checkout", "--quiet", "--detach", m.commit)
+	return err
+}
+
 // checkChangelog refuses a version of which the CHANGELOG says nothing.
 func (m *maker) checkChangelog() error {
 	text, err := os.ReadFile(filepath.Join(m.source, "CHANGELOG.md"))
 	if err != nil {
 		return err
 	}
-	heading := regexp.MustCompile(`(?m)^## ` + regexp.QuoteMeta(m.version) + `\b`)
+	heading := regexp.MustCompile(`(?m)^## ` + regexp.QuoteMeta(m.version) + `(\s|$)`)
 	if !heading.Match(text) {
 		return fmt.Errorf("CHANGELOG.md: it has no heading \"## %s\"; write what changed",
 			m.version)
@@ -150,19 +184,32 @@ func (m *maker) checkChangelog() error {
 	return nil
 }
 
-// run runs a program at the top of the project, and returns what it printed. Further words of the
-// environment may follow in env.
+// keep holds the variables of the environment that programs of a release see: where things are, and
+// nothing that changes what is built.
+var keep = []string{
+	"PATH", "HOME", "TMPDIR", "GOCACHE", "GOMODCACHE", "GOPATH", "GOPROXY", "GOSUMDB",
+	"HTTPS_PROXY", "https_proxy", "NO_PROXY", "no_proxy", "SSH_AUTH_SOCK",
+}
+
+// run runs a program at the top of the project, and returns what it printed.
 func (m *maker) run(name string, args ...string) (string, error) {
 	out, err := m.runWith(nil, name, args...)
 	return strings.TrimSpace(string(out)), err
 }
 
+// runWith is run with more variables in the environment, and keeps white space.
 func (m *maker) runWith(env []string, name string, args ...string) ([]byte, error) {
 	cmd := exec.Command(name, args...)
 	cmd.Dir = m.source
-	cmd.Env = append(os.Environ(),
-		"TZ=UTC", "LC_ALL=C", "CGO_ENABLED=0", "GOFLAGS=", "GOEXPERIMENT=", "GOWORK=off",
-		"GOAMD64=v1", "GOARM64=v8.0", "GOOS="+runtime.GOOS, "GOARCH="+runtime.GOARCH,
+	for _, word := range os.Environ() {
+		if variable, _, _ := strings.Cut(word, "="); slices.Contains(keep, variable) {
+			cmd.Env = append(cmd.Env, word)
+		}
+	}
+	cmd.Env = append(cmd.Env,
+		"TZ=UTC", "LC_ALL=C", "CGO_ENABLED=0", "GOENV=off", "GOWORK=off", "GOTOOLCHAIN=local",
+		"GOFIPS140=off", "GOAMD64=v1", "GOARM64=v8.0", "GOOS="+runtime.GOOS,
+		"GOARCH="+runtime.GOARCH, "GIT_CONFIG_NOSYSTEM=1", "GIT_NO_REPLACE_OBJECTS=1",
 		fmt.Sprintf("SOURCE_DATE_EPOCH=%d", max(0, m.date.Unix())))
 	cmd.Env = append(cmd.Env, env...)
 	var stdout, stderr bytes.Buffer
@@ -174,8 +221,12 @@ func (m *maker) runWith(env []string, name string, args ...string) ([]byte, erro
 	return stdout.Bytes(), nil
 }
 
-// deliver moves the finished files to their folder, and says what they are.
+// deliver copies the finished files to their folder, which must still be new, and says what they
+// are.
 func (m *maker) deliver(out string) error {
+	if err := os.Mkdir(out, 0o755); err != nil {
+		return err
+	}
 	if err := os.CopyFS(out, os.DirFS(m.out)); err != nil {
 		return err
 	}

@@ -106,7 +106,7 @@ func (m *maker) addDeb(arch, program string) error {
 	}
 	info := nfpm.WithDefaults(&nfpm.Info{
 		Name: "kiln", Arch: arch, Platform: "linux", Version: m.version, Section: "admin",
-		Priority: "optional", Maintainer: "kiln <release@kiln.dev>", Homepage: "https://kiln.dev",
+		Priority: "optional", Maintainer: maintainer, Homepage: homepage,
 		License: "Apache-2.0", MTime: m.date, DisableGlobbing: true,
 		Description: "offline renderer for Kubernetes machines\n" +
 			"One cluster.yaml and one small bundle of secrets become one finished boot document\n" +
@@ -124,7 +124,7 @@ func (m *maker) addDeb(arch, program string) error {
 	if err := packager.Package(info, &b); err != nil {
 		return err
 	}
-	name := packager.ConventionalFileName(info)
+	name := "kiln_" + m.number() + "_" + arch + ".deb"
 	return os.WriteFile(filepath.Join(m.out, name), b.Bytes(), 0o644)
 }
 
@@ -149,8 +149,8 @@ func debianPath(p string) (place string, compressed bool) {
 	return "/usr/share/doc/kiln/" + base, false
 }
 
-// addImage writes an OCI layout, as an archive, of an image that holds the program and its licenses
-// alone, for each platform with Linux.
+// addImage writes an OCI layout, as an archive, of an image for each platform with Linux. An image
+// holds the program and the licenses, and no system.
 func (m *maker) addImage(programs map[string][]byte) error {
 	var index v1.ImageIndex = empty.Index
 	index = mutate.IndexMediaType(index, types.OCIImageIndex)

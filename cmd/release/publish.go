@@ -19,7 +19,7 @@ import (
 // formula is the Homebrew formula, of which a publisher's tap takes a copy.
 var formula = template.Must(template.New("").Parse(`class Kiln < Formula
   desc "Offline renderer for Kubernetes machines"
-  homepage "https://kiln.dev"
+  homepage "{{.Homepage}}"
   version "{{.Number}}"
   license "Apache-2.0"
 {{range $system, $archives := .Systems}}
@@ -62,15 +62,16 @@ func (m *maker) addFormula(hashes map[string]string) error {
 	}
 	var b bytes.Buffer
 	if err := formula.Execute(&b, struct {
-		Number, URL string
-		Systems     map[string][]archive
-	}{m.number(), m.url + "/" + m.version, systems}); err != nil {
+		Number, Homepage, URL string
+		Systems               map[string][]archive
+	}{m.number(), homepage, releases + "/" + m.version, systems}); err != nil {
 		return err
 	}
 	return os.WriteFile(filepath.Join(m.out, "kiln.rb"), b.Bytes(), 0o644)
 }
 
-// addModule writes what a module proxy hands out of this version, for go install.
+// addModule writes what a module proxy hands out of this version, for go install. The list of all
+// versions is the server's.
 func (m *maker) addModule() error {
 	version := module.Version{Path: m.module, Version: m.version}
 	escaped, err := module.EscapePath(m.module)
@@ -96,11 +97,10 @@ func (m *maker) addModule() error {
 	if err != nil {
 		return err
 	}
-	for name, data := range map[string][]byte{
-		"list": []byte(m.version + "\n"), m.version + ".info": info,
-		m.version + ".mod": requirements, m.version + ".zip": source.Bytes(),
+	for suffix, data := range map[string][]byte{
+		".info": info, ".mod": requirements, ".zip": source.Bytes(),
 	} {
-		if err := os.WriteFile(filepath.Join(dir, name), data, 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, m.version+suffix), data, 0o644); err != nil {
 			return err
 		}
 	}
