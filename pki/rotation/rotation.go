@@ -27,6 +27,10 @@ type advice struct {
 
 // Lines that several roots share.
 const (
+	// Etcdctl asks a member of etcd on its machine, with the member's own certificate.
+	Etcdctl = "etcdctl --cacert /etc/etcd/pki/ca.crt --cert /etc/etcd/pki/server.crt " +
+		"--key /etc/etcd/pki/server.key"
+
 	restartPods = "restart all pods that talk to the API, or that read ca.crt of their service " +
 		"account once: for ns in $(kubectl get namespaces -o name | cut -d/ -f2); do " +
 		"kubectl -n $ns rollout restart deployment,daemonset,statefulset; done"
@@ -95,9 +99,10 @@ var table = []advice{
 		beforeDrop: []string{
 			"every Secret is written again: kubectl get secrets -A -o json | kubectl replace -f -" +
 				"  # repeat it on a conflict; from Kubernetes 1.37 also a StorageVersionMigration",
-			"nothing in etcd has the old key's name: on a member of etcd, etcdctl get " +
-				"/registry/secrets --prefix --print-value-only | grep -ao " +
-				"'k8s:enc:[a-z]*:v1:[^:]*:' | sort | uniq -c  # want one line, of the new key",
+			"nothing in etcd has the old key's name: kubectl -n kube-system exec etcd-NAME -- " +
+				Etcdctl + " get /registry/secrets --prefix --print-value-only | grep -ao " +
+				"'k8s:enc:[a-z]*:v1:[^:]*:' | sort | uniq -c  # NAME: a control plane with a " +
+				"member; want one line, of the new key",
 			"no snapshot of etcd from before is needed, or a copy of the bundle of this stage " +
 				"is kept for it: only this key reads its Secrets",
 		},

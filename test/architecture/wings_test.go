@@ -22,11 +22,11 @@ type wing struct {
 
 // wings stand in their order from above: each imports only what stands behind it.
 var wings = []wing{
-	{"cmd", []string{"cmd/kiln"}, 8956},
+	{"cmd", []string{"cmd/kiln"}, 8959},
 	{"boot", []string{"cmd/kiln/boot"}, 7063},
 	{"vault", []string{"cmd/kiln/vault"}, 4274},
 	{"term", []string{"cmd/kiln/term"}, 1322},
-	{"fleet", []string{"render/fleet"}, 6641},
+	{"fleet", []string{"render/fleet"}, 6660},
 	{"driver", []string{"render"}, 1916},
 	{"explain", []string{"render/explain"}, 782},
 	{"check", []string{"render/check"}, 3722},
@@ -34,7 +34,7 @@ var wings = []wing{
 	{"pack", []string{"render/pack"}, 3297},
 	{"secret", []string{"render/secret"}, 728},
 	{"machine", []string{"render/machine", "manifests", "patches", "templates"}, 11118},
-	{"pki", []string{"pki"}, 4376},
+	{"pki", []string{"pki"}, 4381},
 	{"plan", []string{"render/plan"}, 1793},
 	{"config", []string{"render/config"}, 11218},
 	{"facts", []string{"render/facts"}, 1998},

@@ -1,5 +1,5 @@
 # shellcheck shell=bash disable=SC2034,SC2154,SC2317
-# Types the steps of kiln plan. A line that is a command is run as it stands, with NAME and FILE
+# Types the steps of kiln plan. A line that is a command is run as it stands, with NAME and OTHER
 # filled in; what a line says in words is done, if this file knows the words. A line that it does
 # not know ends the case. Sourced after cluster.sh, etcd.sh and as-operator.sh, by a script that
 # calls follow, and has take_out and take_back, which say that a machine is away. It sets
@@ -67,12 +67,11 @@ until_restored() {
 # type_step does the step in $tmp/step.json: of several machines the first one, since the plan is
 # asked again before the next one.
 type_step() {
-  local machine line what hop
+  local machine line what hop other
   what=$(jq -r .do "$tmp/step.json") machine=$(jq -r '(.machines // [""])[0]' "$tmp/step.json")
-  etcdctl_is=$(jq -r '.etcdctl // ""' "$tmp/plan.json")
   hop=$(jq -r '.hop // ""' "$tmp/plan.json")
   say "step: $what${machine:+ $machine}${hop:+, hop $hop}"
-  typed=$((typed + 1)) file='' sum='' member=$machine
+  typed=$((typed + 1)) file='' sum=''
   case $what in
   replace)
     # The only control plane may be off, and admin.conf leads to it already.
@@ -84,22 +83,23 @@ type_step() {
   snapshot | restore | wait | apply | delete | live) ;;
   *) fail "the plan says $what, which this test does not know" ;;
   esac
-  [[ $what == snapshot || $what == restore ]] || member=${control_planes[0]}
-  while read -r line <&3; do type_how "${line//NAME/$machine}"; done \
+  other=${control_planes[0]}
+  [[ $other != "$machine" ]] || other=${control_planes[-1]}
+  while read -r line <&3; do type_how "$(filled_in "$line")"; done \
     3< <(jq -r '.how[]' "$tmp/step.json")
-  while read -r line <&3; do type_wait "${line//NAME/$machine}"; done \
+  while read -r line <&3; do type_wait "$(filled_in "$line")"; done \
     3< <(jq -r '.wait[]?' "$tmp/step.json")
-  while read -r line <&3; do type_how "${line//NAME/$machine}"; done \
+  while read -r line <&3; do type_how "$(filled_in "$line")"; done \
     3< <(jq -r '.then[]?' "$tmp/step.json")
   case $what in
   snapshot | delete) done_here+=("$(name_of "$(<"$tmp/step.json")")") ;;
   esac
 }
 
-# etcdctl runs what the plan says of it, beside the member $member.
-etcdctl() {
-  local command=${etcdctl_is##* on NAME: }
-  eval "${command//NAME/$member}" '"$@"'
+# filled_in LINE prints the line with the machine of the step, and another control plane.
+filled_in() {
+  local line=${1//NAME/$machine}
+  echo "${line//OTHER/$other}"
 }
 
 # type_how LINE does a line of a step.
@@ -114,11 +114,11 @@ type_how() {
     within "$step_limit" "$line" eval "$line"
     [[ -z $machine ]] || take_back "$machine"
     ;;
-  'etcdctl snapshot save '*)
-    file=${line#etcdctl snapshot save } file=${file%% *}
+  'kubectl '*' snapshot save '*)
+    file=${line#* snapshot save } file=${file%% *}
     within "$step_limit" "$line" eval "$line"
     ;;
-  'etcdctl '* | 'kubectl -n '* | 'kubectl delete --ignore-not-found '*)
+  'kubectl -n '* | 'kubectl delete --ignore-not-found '*)
     within "$step_limit" "$line" eval "$line"
     ;;
   'kiln unpack '*' --out objects --show-secrets'*) unpack_objects "$line" ;;
@@ -147,10 +147,10 @@ type_how() {
     kiln render --config cluster.yaml --out "nodes-$version" --review "$version" ||
       fail "the documents without --restore"
     ;;
-  'give it '*'document and an empty disk'*', and power it on') power_new "$line" ;;
+  'give it '*"/$machine"*' and an empty disk'*', and power it on') power_new "$line" ;;
   'copy the snapshot to it under another name, then rename it to '*) bring_snapshot "$line" ;;
   'its hook brings the member into etcd; there is nothing to do' | \
-    'if it is not done yet'*) ;;
+    'if it is not done yet'* | "$other is any other member of etcd than "*) ;;
   *)
     [[ $what == wait ]] || fail "nobody can type this: $line"
     ;;
@@ -231,11 +231,13 @@ type_wait() {
   'kubectl get node '*' says Ready, v'*)
     within "$form_limit" "$line" node_says "${line% says *}" "${line##*, }"
     ;;
-  'etcdctl member list has '*' as started, and no learner')
-    line=${line#*has }
-    within "$step_limit" "$1" member_is "${line%% *}"
+  'kubectl '*' member list has '*' as started, and no learner')
+    line=${line#* has }
+    within "$step_limit" "$1" member_is "${line%% *}" "${1%% has *}"
     ;;
-  'etcdctl endpoint health says healthy') within "$form_limit" "$line" etcdctl endpoint health ;;
+  'kubectl '*' endpoint health says healthy')
+    within "$form_limit" "$line" eval "${line% says healthy}"
+    ;;
   'kubectl '*' rollout status '*) within "$form_limit" "$line" eval "${line%%  #*} --timeout 5s" ;;
   'kubectl '*"says times after it was powered on")
     within "$form_limit" "$line" times_after "${line% says *}" "$powered"
@@ -256,9 +258,10 @@ times_after() {
   echo "$list"
   for one in $list; do [[ $one > $2 ]] || return; done
 }
+# member_is NAME COMMAND: the list that the command prints has this member, and no learner.
 member_is() {
   local list
-  list=$(etcdctl member list) || return
+  list=$(eval "$2") || return
   echo "$list"
   grep -Eq "^[0-9a-f]+, started, $1, .*, false\$" <<<"$list" && ! grep -q ', true$' <<<"$list"
 }

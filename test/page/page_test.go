@@ -203,7 +203,7 @@ addEventListener('load', async () => {
       Passes: found.passes.length,
       Shown: shown,
       Done: document.getElementById('progress').textContent,
-      Name: steps[1].querySelector('var[data-name]').textContent,
+      Name: steps[1].querySelector('var[data-is=NAME]').textContent,
       Copies: document.querySelectorAll('.copy').length,
       Opened: parts.filter((p) => p.open).length,
       Violations: found.violations.map((v) => ({

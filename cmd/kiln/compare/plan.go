@@ -130,7 +130,7 @@ func (f *planFlags) steps(list []rollout.State) (*rollout.Steps, error) {
 	if f.options.Running != nil {
 		return rollout.Next(list, f.options)
 	}
-	f.options.Since = []string{list[0].Since()}
+	f.options.Since, f.options.Documents = []string{list[0].Since()}, list[1].Documents
 	return rollout.New(change.Compare(list[0].Cluster, list[1].Cluster), f.options)
 }
 
@@ -147,6 +147,9 @@ func (f *planFlags) readAll(args []string) (list []rollout.State, err error) {
 		}
 		s := rollout.State{Name: wording.ShellWord(arg), Cluster: c}
 		info, err := os.Stat(arg)
+		if err == nil && info.IsDir() && !state.IsTwin(arg) {
+			s.Documents = wording.ShellWord(filepath.Clean(arg))
+		}
 		switch {
 		case arg == folder.Stdin:
 			s.Name = "OLD"

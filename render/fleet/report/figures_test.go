@@ -89,10 +89,11 @@ func TestInstruction(t *testing.T) {
 	t.Parallel()
 	for line, want := range map[string]string{
 		"kubectl drain NAME --force":             "[kubectl drain <NAME> --force] copy",
-		"etcdctl member list  # the ID of NAME":  "[etcdctl member list] the ID of <NAME> copy",
-		"etcdctl member remove ID":               "[etcdctl member remove <ID>] copy",
+		"kubectl etcd-OTHER  # the ID of NAME":   "[kubectl etcd-<OTHER>] the ID of <NAME> copy",
+		"kubectl etcd-a member remove ID":        "[kubectl etcd-a member remove <ID>] copy",
+		"OTHER is any but NAME":                  "[] <OTHER> is any but <NAME>",
 		"kubectl delete node a, and take it out": "[kubectl delete node a] and take it out copy",
-		"etcdctl member list has NAME, and no":   "[etcdctl member list] has <NAME>, and no copy",
+		"kubectl member list has NAME, and no":   "[kubectl member list] has <NAME>, and no copy",
 		"kubectl get node a says Ready, v1":      "[kubectl get node a] says Ready, v1 copy",
 		"kubectl delete what is gone:":           "[] kubectl delete what is gone:",
 		"give it its document, and power it on":  "[] give it its document, and power it on",

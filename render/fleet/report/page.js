@@ -20,7 +20,7 @@ filter.addEventListener('input', () => {
 });
 
 // A step is done when all its boxes have check marks. NAME in its commands is the first machine
-// that has none. Nothing of this is stored.
+// that has none, and OTHER another one. Nothing of this is stored.
 const steps = [...document.querySelectorAll('.todo')], progress = document.getElementById('progress');
 const intro = progress && progress.textContent;
 function count() {
@@ -30,7 +30,10 @@ function count() {
     step.classList.toggle('done', !left.length);
     if (!left.length) done++;
     const name = left.length < boxes.length && left.length && left[0].dataset.name;
-    for (const v of step.querySelectorAll('var[data-name]')) v.textContent = name || 'NAME';
+    const other = name && boxes.map((b) => b.dataset.name).findLast((n) => n !== name);
+    for (const v of step.querySelectorAll('var[data-is]')) {
+      v.textContent = (v.dataset.is === 'NAME' ? name : other) || v.dataset.is;
+    }
   }
   progress.textContent = done ? done + ' of ' + steps.length + ' steps are done. ' + intro : intro;
 }
@@ -38,7 +41,9 @@ for (const step of steps) {
   const hint = step.querySelector('.hint');
   if (hint) {
     hint.hidden = false;
-    for (const v of step.querySelectorAll('var')) if (v.textContent === 'NAME') v.dataset.name = '';
+    for (const v of step.querySelectorAll('var')) {
+      if (['NAME', 'OTHER'].includes(v.textContent)) v.dataset.is = v.textContent;
+    }
   }
   step.addEventListener('change', count);
 }

@@ -89,9 +89,9 @@ func instructions(lines []string, end string) (out []instruction) {
 }
 
 var (
-	isCommand   = regexp.MustCompile(`^(kubectl|etcdctl|kiln|rm) .*[^:]$`)
-	placeholder = regexp.MustCompile(`\b(NAME|ID|FILE)\b`)
-	aName       = regexp.MustCompile(`\bNAME\b`)
+	isCommand   = regexp.MustCompile(`^(kubectl|kiln|rm) .*[^:]$`)
+	placeholder = regexp.MustCompile(`\b(NAME|OTHER|ID|FILE)\b`)
+	aName       = regexp.MustCompile(`\b(NAME|OTHER)\b`)
 	isPlain     = regexp.MustCompile(`^[A-Za-z0-9 ./_=:,@-]+$`)
 )
 

@@ -5,6 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"kiln.dev/kiln/pki/rotation"
 	"kiln.dev/kiln/render/fleet/rollout"
 	"kiln.dev/kiln/render/fleet/running"
 	"kiln.dev/kiln/render/twin/change"
@@ -49,8 +50,8 @@ func TestMemberDown(t *testing.T) {
 		MaxUnavailable: "1", Running: r,
 	})
 	require.NoError(t, err)
-	require.Equal(t, "etcdctl endpoint health --cluster  # all but cp-2, down already: "+
-		"begin with it", p.List[0].How[0])
+	require.Equal(t, "kubectl -n kube-system exec etcd-OTHER -- "+rotation.Etcdctl+" endpoint "+
+		"health --cluster  # all but cp-2, down already: begin with it", p.List[0].How[1])
 }
 
 // TestMemberAbsent: a list of only some Nodes is no reason to empty the disks of members that run.
@@ -79,12 +80,15 @@ func TestMemberAbsent(t *testing.T) {
 	require.Empty(t, p.Refused)
 	require.Equal(t, []string{
 		"first see that nothing runs as cp-3" + partial,
-		"etcdctl endpoint health --cluster  # all but cp-3, down already: begin with it",
-		"give it its document and an empty disk, an image with kubelet v1.36.3, and power it on",
+		"kubectl -n kube-system exec etcd-cp-1 -- " + rotation.Etcdctl + " endpoint health " +
+			"--cluster  # all but cp-3, down already: begin with it",
+		"give it its document nodes/cp-3 and an empty disk, " +
+			"an image with kubelet v1.36.3, and power it on",
 	}, p.List[0].How[:3])
 	require.Equal(t, []string{
 		"first see that nothing runs as worker-1" + partial,
-		"give it its document and an empty disk, an image with kubelet v1.36.3, and power it on",
+		"give it its document nodes/worker-1 and an empty disk, " +
+			"an image with kubelet v1.36.3, and power it on",
 	}, p.List[1].How)
 
 	r.Nodes = r.Nodes[:1]

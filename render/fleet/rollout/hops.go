@@ -18,6 +18,7 @@ type State struct {
 	Name string // a word for a shell
 	Kept string // the name of the copy that people keep of it; empty if it stays where it is
 	*change.Cluster
+	Documents string // the folder that it is; empty if the user named another form
 }
 
 // Since returns the name for kiln apply, which people give after the newest state was rendered.
@@ -50,6 +51,7 @@ func NewHops(states []State, o Options) (*Hops, error) {
 		hop := o
 		hop.Since, hop.isHop = []string{states[i-1].Since()}, true
 		hop.Now, hop.follows = states[i].Name, i < len(states)-1
+		hop.Documents = states[i].Documents
 		p, err := New(change.Compare(states[i-1].Cluster, states[i].Cluster), hop)
 		if err != nil {
 			return nil, err
@@ -79,7 +81,7 @@ func Next(states []State, o Options) (*Steps, error) {
 		hop, r := o, *o.Running
 		r.Nodes = slices.Clone(r.Nodes)
 		comeDown(r.Nodes, states, last, r.Digest)
-		hop.Running, hop.Since = &r, nil
+		hop.Running, hop.Since, hop.Documents = &r, nil, states[last].Documents
 		if several {
 			hop.Now, hop.follows = states[last].Name, last < len(states)-1
 		}

@@ -97,7 +97,8 @@ func (s *sequencer) snapshotBefore() {
 	file := "/var/lib/etcd/before-" + s.diff.new.Version + ".db"
 	step := Step{
 		Do: Snapshot, Machines: []string{name},
-		How: []string{"etcdctl snapshot save " + file + "  # a file of the machine",
+		How: []string{etcdctl(name, first.New.Role, "snapshot save "+file) +
+			"  # a file of the machine",
 			"copy this file off the machine"},
 		Wait: []string{sameSum},
 		Then: []string{"remove it there"},
@@ -139,12 +140,15 @@ func (s *sequencer) replaceOnlyMember(f *decision) {
 		replace.How = []string{render}
 	}
 	replace.How = append(replace.How,
-		"give it this document and an empty disk"+s.image([]*decision{f})+", and power it on")
+		"give it this document, "+s.folder()+"/"+name+", and an empty disk"+
+			s.image([]*decision{f})+", and power it on")
 	snapshot.How = append(snapshot.How,
-		"etcdctl snapshot save /var/lib/etcd/"+name+".db  # a file of the machine",
+		etcdctl(name, f.New.Role, "snapshot save /var/lib/etcd/"+name+".db")+
+			"  # a file of the machine",
 		"copy this file off the machine")
 	snapshot.Wait = append(snapshot.Wait, sameSum)
 	snapshot.Then = []string{"power it off: what is written later is lost"}
-	restore.Wait = append(restore.Wait, "etcdctl endpoint health says healthy")
+	restore.Wait = append(restore.Wait,
+		etcdctl(name, f.New.Role, "endpoint health")+" says healthy")
 	s.list = append(s.list, snapshot, replace, restore)
 }

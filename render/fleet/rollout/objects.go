@@ -277,13 +277,13 @@ func (s *sequencer) earlier() (states []*change.Cluster) {
 	return append(states, s.diff.before)
 }
 
-// folder returns the folder of the newer state's documents. If another hop follows, nodes has those
-// of another state, and a person has to name the folder.
+// folder returns the folder of the newer state's documents: the one that was named, or nodes. If
+// another hop follows, nodes has those of another state, and a person has to name the folder.
 func (s *sequencer) folder() string {
 	if s.options.follows {
-		return "NODES"
+		return cmp.Or(s.options.Documents, "NODES")
 	}
-	return "nodes"
+	return cmp.Or(s.options.Documents, "nodes")
 }
 
 // ofDocuments says whose documents are in the folder, if several states were named.

@@ -1,11 +1,13 @@
 package rollout
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"kiln.dev/kiln/pki/rotation"
 	"kiln.dev/kiln/render/fleet/running"
 	"kiln.dev/kiln/render/twin/change"
 	"kiln.dev/kiln/render/twin/review"
@@ -234,7 +236,7 @@ func TestTyped(t *testing.T) {
 	require.Equal(t, ifNotDone, p.List[0].How[0])
 }
 
-// TestEtcdctl: a plan that waits for a member of etcd says how to run etcdctl.
+// TestEtcdctl: commands of etcdctl are whole, and ask a member that stays.
 func TestEtcdctl(t *testing.T) {
 	t.Parallel()
 	c := &change.Cluster{Version: "v1.36.3"}
@@ -253,7 +255,41 @@ func TestEtcdctl(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, p.List, 1)
 	require.Equal(t, Wait, p.List[0].Do)
-	require.Contains(t, p.Etcdctl, "etcdctl --cacert")
+	require.Equal(t, "OTHER is any other member of etcd than NAME", p.List[0].How[0])
+	require.Contains(t, p.List[0].Wait, "kubectl -n kube-system exec etcd-OTHER -- "+
+		rotation.Etcdctl+" member list has NAME as started, and no learner")
+
+	// One machine: the command has the name of a member that stays, and is not down.
+	one := *r
+	one.Nodes = slices.Clone(r.Nodes)
+	one.Nodes[0].Ready = false
+	one.Nodes[2].Hook = "done done"
+	p, err = New(change.Compare(c, c), Options{MaxUnavailable: "1", Running: &one})
+	require.NoError(t, err)
+	require.Equal(t, []string{"a", "b"}, p.List[0].Machines)
+	require.Contains(t, p.List[0].Wait[1], "exec etcd-c -- ")
+
+	// On etcd machines it is typed there.
+	for _, m := range c.Machines {
+		m.Role = etcdRole
+	}
+	now := *c
+	now.Machines = append(slices.Clone(c.Machines[:2]), &change.Machine{
+		Name: "d", Role: etcdRole, Entries: c.Machines[2].Entries,
+		Properties: change.Properties{{Name: "kubelet", Value: c.Version}},
+	})
+	p, err = New(change.Compare(c, &now), Options{MaxUnavailable: "1", Documents: "out"})
+	require.NoError(t, err)
+	const there = "on a, with CONTAINER from ctr -n k8s.io containers ls | grep etcd: " +
+		"ctr -n k8s.io tasks exec --exec-id etcdctl CONTAINER " + rotation.Etcdctl
+	require.Equal(t, []string{
+		"give it its document out/d, an image with kubelet v1.36.3, and power it on",
+		"its hook brings the member into etcd; there is nothing to do",
+	}, p.List[0].How)
+	require.Equal(t, []string{there + " member list has d as started, and no learner"},
+		p.List[0].Wait)
+	require.Equal(t, there+" endpoint health --cluster  # all of them, before it goes",
+		p.List[1].How[0])
 }
 
 // TestBack: a control plane that runs a newer minor, in a document that nobody named, is not

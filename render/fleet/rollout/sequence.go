@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"kiln.dev/kiln/pki/rotation"
 	"kiln.dev/kiln/render/plan"
 	"kiln.dev/kiln/render/twin/change"
 )
@@ -76,6 +77,11 @@ func (s *sequencer) steps() []Step {
 	s.applyDocuments()
 	s.changeNodes()
 	s.deleteObjects()
+	for i := range s.list {
+		if step := &s.list[i]; strings.Contains(fmt.Sprint(step.How, step.Wait), "OTHER") {
+			step.How = append([]string{"OTHER is any other member of etcd than NAME"}, step.How...)
+		}
+	}
 	return s.list
 }
 
@@ -122,7 +128,7 @@ func (s *sequencer) wait(roles ...string) {
 		name := placeholder(names)
 		step.Wait = append(step.Wait, ready(name, list[0].Machine()))
 		if list[0].Machine().Member() && s.diff.mostMembers() > 1 {
-			step.Wait = append(step.Wait, voting(name))
+			step.Wait = append(step.Wait, s.voting(name, list))
 		}
 	}
 	if len(step.Wait) > 0 {
@@ -149,6 +155,7 @@ func (s *sequencer) members(verdict, role string) {
 	step := Step{Do: verdict, AtATime: 1}
 	step.Machines, _ = names(list)
 	name := placeholder(step.Machines)
+	document := s.folder() + "/" + name
 	member := slices.ContainsFunc(list, func(f *decision) bool { return f.Machine().Member() })
 	several := s.diff.mostMembers() > 1
 	if verdict == Replace && member && !several {
@@ -158,7 +165,7 @@ func (s *sequencer) members(verdict, role string) {
 	how := func(lines ...string) { step.How = append(step.How, lines...) }
 	how(seeGone(list)...)
 	if (verdict != Add || emptyDisk(list) != "") && member && several {
-		how("etcdctl endpoint health --cluster  # " + s.healthy(list))
+		how(s.etcdctl(list, "endpoint health --cluster") + "  # " + s.healthy(list))
 	}
 	if verdict != Add && role == controlPlane {
 		how(Drain(name))
@@ -166,7 +173,8 @@ func (s *sequencer) members(verdict, role string) {
 	// One of two members has no majority while the other one is gone, so it could not take it back.
 	pair := s.diff.mostMembers() == 2
 	if member && (verdict == Remove || verdict == Replace && pair) {
-		how("etcdctl member list  # the ID of "+name, "etcdctl member remove ID")
+		how(s.etcdctl(list, "member list")+"  # the ID of "+name,
+			s.etcdctl(list, "member remove ID"))
 	}
 	switch verdict {
 	case Remove:
@@ -176,9 +184,11 @@ func (s *sequencer) members(verdict, role string) {
 				"balancer if there is one")
 		}
 	case Add:
-		how("give it its document" + emptyDisk(list) + s.image(list) + ", and power it on")
+		how("give it its document " + document + emptyDisk(list) + s.image(list) +
+			", and power it on")
 	case Replace:
-		how("give it its new document and an empty disk" + s.image(list) + ", and power it on")
+		how("give it its new document " + document + " and an empty disk" + s.image(list) +
+			", and power it on")
 	}
 	if verdict != Remove {
 		if role == controlPlane {
@@ -189,7 +199,7 @@ func (s *sequencer) members(verdict, role string) {
 		}
 		if member && (several || verdict == Add) {
 			how("its hook brings the member into etcd; there is nothing to do")
-			step.Wait = append(step.Wait, voting(name))
+			step.Wait = append(step.Wait, s.voting(name, list))
 		}
 	}
 	if verdict == Add {
@@ -205,29 +215,30 @@ func (s *sequencer) members(verdict, role string) {
 func (s *sequencer) workers(verdict string) {
 	list := s.of(verdict, worker)
 	machines, _ := names(list)
-	how := func(name string) (how, wait []string) {
+	how := func(name, document string) (how, wait []string) {
 		switch verdict {
 		case Remove:
 			return []string{Drain(name),
 				"power it off, and destroy its disk or its document",
 				"kubectl delete node " + name}, nil
 		case Add:
-			how = append(seeGone(list), "give it its document"+emptyDisk(list)+s.image(list)+
-				", and power it on")
+			how = append(seeGone(list), "give it its document "+document+emptyDisk(list)+
+				s.image(list)+", and power it on")
 		default:
-			how = []string{Drain(name),
-				"give it its new document and an empty disk" + s.image(list) + ", and power it on"}
+			how = []string{Drain(name), "give it its new document " + document +
+				" and an empty disk" + s.image(list) + ", and power it on"}
 		}
 		return how, []string{ready(name, list[0].Machine())}
 	}
 	if len(machines) > 0 {
 		step := Step{Do: verdict, Machines: machines}
-		step.How, step.Wait = how(placeholder(machines))
+		name := placeholder(machines)
+		step.How, step.Wait = how(name, s.folder()+"/"+name)
 		if verdict == Replace {
 			running := slices.DeleteFunc(slices.Clone(s.diff.old.Machines),
 				func(m *change.Machine) bool { return m.Role != worker || m.Pool })
 			step.AtATime = s.share(len(running))
-			step.Then = []string{Uncordon(placeholder(machines))}
+			step.Then = []string{Uncordon(name)}
 		}
 		s.list = append(s.list, step)
 	}
@@ -236,7 +247,7 @@ func (s *sequencer) workers(verdict string) {
 			continue
 		}
 		step := Step{Do: verdict, Pools: []string{f.Machine().Name}, Nodes: f.nodes}
-		step.How, step.Wait = how("NAME")
+		step.How, step.Wait = how("NAME", s.folder()+"/pools/"+f.Machine().Name)
 		first := "of its machines"
 		if verdict == Replace {
 			first += ", as many at a time as --max-unavailable says"
@@ -314,9 +325,9 @@ func emptyDisk(list []*decision) string {
 	return ""
 }
 
-// voting returns what to wait for until a member of etcd has its vote.
-func voting(name string) string {
-	return "etcdctl member list has " + name + " as started, and no learner"
+// voting returns what to wait for until a member of etcd, of the machines of a step, has its vote.
+func (s *sequencer) voting(name string, list []*decision) string {
+	return s.etcdctl(list, "member list") + " has " + name + " as started, and no learner"
 }
 
 // ready returns what to wait for until the Node is ready.
@@ -324,28 +335,22 @@ func ready(name string, m *change.Machine) string {
 	return "kubectl get node " + name + " says Ready, " + m.Properties.Value("kubelet")
 }
 
-// etcdctl says how to run the program beside a member that stays, with the member's own
-// certificate. It is empty if no step names the program.
-func (s *sequencer) etcdctl() string {
-	if !slices.ContainsFunc(s.list, func(s Step) bool {
-		lines := strings.Join(slices.Concat(s.How, s.Wait), "\n")
-		return strings.Contains(lines, "etcdctl ")
-	}) {
-		return ""
-	}
-	const program = "etcdctl --cacert /etc/etcd/pki/ca.crt --cert /etc/etcd/pki/server.crt " +
-		"--key /etc/etcd/pki/server.key"
-	stays := " that stays"
-	if s.diff.mostMembers() == 1 {
-		stays = ""
-	}
-	for _, m := range s.diff.new.Members() {
-		if m.Role == etcdRole {
-			return "run on a machine with a member" + stays + ": " +
-				"ctr -n k8s.io tasks exec --exec-id etcdctl CONTAINER " + program +
-				"  # CONTAINER: ctr -n k8s.io containers ls"
+// etcdctl returns a command of the program beside the first member of etcd that stays while the
+// machines of a step come or go. If no member stays, the command has OTHER for one.
+func (s *sequencer) etcdctl(list []*decision, words string) string {
+	for _, f := range s.decisions {
+		if f.New != nil && f.New.Member() && !f.down && !f.again && !slices.Contains(list, f) {
+			return etcdctl(f.New.Name, f.New.Role, words)
 		}
 	}
-	return "that of a member" + stays + ", on NAME: kubectl -n kube-system exec etcd-NAME -- " +
-		program
+	return etcdctl("OTHER", list[0].Machine().Role, words)
+}
+
+// etcdctl returns a command of the program beside a member of etcd, with that member's certificate.
+func etcdctl(name, role, words string) string {
+	if role == etcdRole {
+		return "on " + name + ", with CONTAINER from ctr -n k8s.io containers ls | grep etcd: " +
+			"ctr -n k8s.io tasks exec --exec-id etcdctl CONTAINER " + rotation.Etcdctl + " " + words
+	}
+	return "kubectl -n kube-system exec etcd-" + name + " -- " + rotation.Etcdctl + " " + words
 }

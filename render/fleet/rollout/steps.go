@@ -48,9 +48,7 @@ type Steps struct {
 	// Running is where the machines stand, if the steps begin with what runs.
 	Running  []running.Standing `json:"running,omitempty"`
 	Machines []Verdict          `json:"machines"`
-	// Etcdctl says how to run the etcdctl that the steps name; it is empty if none does.
-	Etcdctl string `json:"etcdctl,omitempty"`
-	List    []Step `json:"steps,omitempty"`
+	List     []Step             `json:"steps,omitempty"`
 }
 
 // Verdict is what has to be done with some machines, and why.
@@ -100,6 +98,8 @@ type Options struct {
 	Since []string
 	// Keep are the commands that keep copies of such states before the newer one is rendered.
 	Keep []string
+	// Documents is the folder of the newer state's documents, if that is what the user named.
+	Documents string
 	// Now is the newer state as the user named it, if there are several: the steps name it, so that
 	// nobody takes the documents of another one.
 	Now string
@@ -166,7 +166,6 @@ func New(d *change.Diff, o Options) (*Steps, error) {
 	}
 	if len(p.Refused) == 0 {
 		p.List = s.steps()
-		p.Etcdctl = s.etcdctl()
 	}
 	return p, nil
 }
@@ -282,10 +281,6 @@ func (p *Steps) Text(form change.Form) string {
 		}
 	}
 	w.End()
-	if p.Etcdctl != "" {
-		w.Line("")
-		w.Line("etcdctl below is " + p.Etcdctl)
-	}
 	for i, s := range p.List {
 		writeStep(w, i+1, &s)
 	}
