@@ -18,7 +18,8 @@ func DiffCommand() *cobra.Command {
 		Long: `Show the differences between two states of a cluster, machine by machine. YAML is
 compared key by key, a command line flag by flag, a certificate or a unit part by
 part. A change that is the same on several machines is shown once. The exit code is
-3 if the states differ.
+3 if the states differ. Only two folders of documents have the contents of your own
+secrets: with other states their names are listed, and they are no difference.
 
 ` + state.Forms,
 		Example: `  kiln diff review cluster.yaml

@@ -28,7 +28,11 @@ var signs = map[string]string{Added: "+", Removed: "-", Changed: "~"}
 func (d *Diff) Text(form Form) string {
 	w := NewWriter(form)
 	if !d.Changed() {
-		w.Line("nothing differs")
+		line := "nothing differs"
+		if count, _, some := strings.Cut(d.Unseen(), ":"); some {
+			line = "nothing that was compared differs; not compared: " + count
+		}
+		w.Line(line)
 		return w.String()
 	}
 	if len(d.Cluster) > 0 {
