@@ -171,7 +171,7 @@ func (f *applyFlags) change(cmd *cobra.Command, machine string) (*verify.Change,
 	dir, name, pool := splitMachineFolder(machine)
 	if term.AbsentPath(filepath.Join(dir, render.InventoryFile)) {
 		return nil, fmt.Errorf("%s: name the folder of a machine, such as nodes/worker-1, "+
-			"beside which is %s", machine, render.InventoryFile)
+			"beside which is %s; kiln render --out makes both", machine, render.InventoryFile)
 	}
 	now, err := render.DocumentsState(dir)
 	if err != nil {

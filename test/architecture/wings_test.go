@@ -25,7 +25,7 @@ var wings = []wing{
 	{"cmd", []string{"cmd/kiln"}, 8960},
 	{"boot", []string{"cmd/kiln/boot"}, 7063},
 	{"vault", []string{"cmd/kiln/vault"}, 4274},
-	{"term", []string{"cmd/kiln/term"}, 1322},
+	{"term", []string{"cmd/kiln/term"}, 1337},
 	{"fleet", []string{"render/fleet"}, 6660},
 	{"driver", []string{"render"}, 1916},
 	{"explain", []string{"render/explain"}, 782},

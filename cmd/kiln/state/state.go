@@ -62,7 +62,8 @@ func (r *Reader) Read(arg string) (*change.Cluster, error) {
 		return readRevision(arg)
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, fmt.Errorf("%s: no such file or directory; name a review twin, a revision of "+
-			"one like main:review, a configuration, or a folder of documents", arg)
+			"one like main:review, a configuration, or a folder of documents; kiln render makes "+
+			"a twin with --review, and documents with --out", arg)
 	}
 	return nil, fmt.Errorf("%w; make it readable, or name another state", err)
 }

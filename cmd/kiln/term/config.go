@@ -76,7 +76,7 @@ func FindConfig(cmd *cobra.Command, s *folder.Input) error {
 		if AbsentPath(DefaultConfig) {
 			return UsageErrorf("--config is missing, and there is no %s in this folder; "+
 				"name the configuration, for example: %s; "+
-				"or write a first one: kiln init > %[1]s", DefaultConfig, example(cmd))
+				"or write a first one: kiln init --out %[1]s", DefaultConfig, example(cmd))
 		}
 		s.Path = DefaultConfig
 	}

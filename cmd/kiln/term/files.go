@@ -148,6 +148,19 @@ func describe(path string, cause error, by *NamedPath) string {
 	return fmt.Sprintf("%s: %v", path, cause)
 }
 
+// NoBundle says what to do if there is no bundle.
+const NoBundle = "if the cluster exists, restore the bundle from its backup, or name it with " +
+	"--secrets; for a new cluster the first kiln render --out makes it, encrypted at once if the " +
+	"configuration has recipients"
+
+// makers says what to do if an input is missing that kiln makes, by its flag; "" is for documents.
+var makers = map[string]string{
+	"":             "name one that exists; kiln render --out makes a folder for each machine",
+	"--kubeconfig": "name one that exists with --kubeconfig; kiln render --out makes admin.conf",
+	"--public":     "name one that exists with --public; kiln secrets public makes it",
+	"--secrets":    NoBundle,
+}
+
 // configFlag is the flag for the configuration.
 const configFlag = "--config"
 
@@ -179,8 +192,10 @@ func advice(path string, cause error, by *NamedPath) string {
 	case by.Flag == configFlag && errors.Is(cause, fs.ErrNotExist) && isFile(DefaultConfig):
 		return "; name the configuration, such as " + DefaultConfig
 	case by.Flag == configFlag && errors.Is(cause, fs.ErrNotExist):
-		return "; name the configuration, or write a first one: kiln init > " +
+		return "; name the configuration, or write a first one: kiln init --out " +
 			DefaultConfig
+	case errors.Is(cause, fs.ErrNotExist) && makers[by.Flag] != "":
+		return "; " + makers[by.Flag]
 	default:
 		return "; name one that exists" + flag
 	}

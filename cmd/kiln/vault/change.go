@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 
+	"kiln.dev/kiln/cmd/kiln/term"
 	"kiln.dev/kiln/pki"
 	"kiln.dev/kiln/render"
 	"kiln.dev/kiln/render/config"
@@ -14,9 +15,7 @@ import (
 type missingError struct{ path string }
 
 func (e *missingError) Error() string {
-	return e.path + ": there is no bundle; if the cluster exists, restore the bundle from its " +
-		"backup, or name it with --secrets; for a new cluster the first kiln render --out makes " +
-		"it, encrypted at once if the configuration has recipients"
+	return e.path + ": there is no bundle; " + term.NoBundle
 }
 
 // Is reports whether the target is fs.ErrNotExist.

@@ -55,10 +55,8 @@ func (s *Source) Half(config, cluster string) (half *pki.Public, path string, er
 		half, err = render.Public(s.Public)
 		return half, "", err
 	case term.AbsentPath(path) && term.AbsentPath(stored):
-		return nil, "", fmt.Errorf("neither %s nor its public half %s is there; "+
-			"if %s exists already, restore the bundle from its backup, or name it with "+
-			"--secrets; kiln secrets public writes its public half. A new cluster gets its "+
-			"bundle from its first kiln render --out", path, stored, cluster)
+		return nil, "", fmt.Errorf("neither %s nor its public half %s is there; %s; "+
+			"kiln secrets public writes its public half", path, stored, term.NoBundle)
 	case term.AbsentPath(path), s.prefersHalf(path, stored):
 		half, err = render.Public(stored)
 		return half, "", err
