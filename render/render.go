@@ -84,9 +84,11 @@ func (r *Cluster) Check(m *plan.Machine, n *node.Node) error {
 	return r.blame(m, n, r.checker().Node(m, n))
 }
 
-// Warnings returns what the checks of machines so far warn of: flags and feature gates that are
-// deprecated. They are in the order of files and lines.
-func (r *Cluster) Warnings() config.Problems { return r.checker().Warnings() }
+// Warnings returns what of the configuration is still an example, and then what the checks of
+// machines so far warn of: flags and feature gates that are deprecated.
+func (r *Cluster) Warnings() config.Problems {
+	return append(r.Plan.Config.Examples(), r.checker().Warnings()...)
+}
 
 // NetworkWarnings returns a sentence for each reason why pods may miss a network, the addresses of
 // Services or network policies, although the configuration is valid.

@@ -25,7 +25,7 @@ func TestExternalCA(t *testing.T) {
 	requireAnswer(t, dir, entry{
 		"kiln unpack nodes/cp-1 /etc/kubernetes/pki/apiserver.crt >apiserver.crt && " +
 			"openssl verify -x509_strict -CAfile ca.crt -purpose sslserver " +
-			"-verify_hostname api.example.com apiserver.crt",
+			"-verify_hostname api.prod.example.com apiserver.crt",
 		"apiserver.crt: OK",
 	})
 	_, person, _ := strings.Cut(page, "```sh\n")

@@ -230,7 +230,7 @@ func (f *renderFlags) runReview(cmd *cobra.Command) error {
 	}
 	term.Notes(cmd.ErrOrStderr(), slices.Concat(
 		r.NetworkWarnings(), summary.Unmarked(f.Review, r), summary.Generations(r),
-		summary.Deprecated(r.Warnings()),
+		summary.Doubts(r.Warnings()),
 		summary.Ends(f.now, r.Ends())))
 	return f.finish(cmd, r, path, result)
 }
@@ -314,13 +314,16 @@ func (f *renderFlags) warnings(
 	if b.Renewed {
 		end, _ := summary.FormationEnd(r)
 		list = append(list, fmt.Sprintf("%s: etcd has a new identity, %s; "+
-			"it can be restored until %s", b.Path, b.EtcdCluster(), end.Format(time.RFC3339)))
+			"it can be restored until %s. Give each machine with a member of etcd its new "+
+			"document and an empty disk, put the snapshot at %s, and when it is restored, render "+
+			"without --restore (docs/etcd.md)",
+			b.Path, b.EtcdCluster(), end.Format(time.RFC3339), f.Restore))
 	}
 	if !f.dry {
 		list = append(list, bootmedia.Stale(f.Out, result.Inventory.Documents)...)
 	}
 	return slices.Concat(list, r.NetworkWarnings(), summary.Unmarked(f.Review, r),
-		summary.Dates(f.now, r, b.Path), summary.Generations(r), summary.Deprecated(r.Warnings()),
+		summary.Dates(f.now, r, b.Path), summary.Generations(r), summary.Doubts(r.Warnings()),
 		summary.Sizes(result))
 }
 

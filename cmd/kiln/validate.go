@@ -44,7 +44,7 @@ func validate(cmd *cobra.Command, s *folder.Input, form string) error {
 			append(r.NetworkWarnings(), storedEnds(r, s.Path)...))
 	}
 	if form == "text" {
-		term.Notes(cmd.ErrOrStderr(), summary.Deprecated(warnings))
+		term.Notes(cmd.ErrOrStderr(), summary.Doubts(warnings))
 		if err == nil {
 			term.Printf(cmd.OutOrStdout(), "%s is valid\n", s.Name())
 		}

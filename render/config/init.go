@@ -4,6 +4,7 @@ import (
 	"bytes"
 	_ "embed"
 	"fmt"
+	"regexp"
 	"strings"
 	"text/template"
 
@@ -66,6 +67,24 @@ var places = map[string]place{
 		Walk: "docs/walk-qemu.md", System: "debian",
 		Subnets: []string{"10.0.0."},
 	},
+}
+
+// examples match the values of places and init.yaml that people have to replace. The MACs are left
+// out: those of real machines of QEMU are like them.
+var examples = regexp.MustCompile(`^(http://)?(api|boot)\.example\.com\b|^https://my-bucket\.`)
+
+// Examples returns a warning for each value that Init wrote as an example, and nobody replaced.
+func (c *Cluster) Examples() (out Problems) {
+	list := []*yaml.Node{c.source.root}
+	for i := 0; i < len(list); i++ {
+		n := list[i]
+		list = append(list, n.Content...)
+		if examples.MatchString(n.Value) {
+			out = append(out, Problem{File: c.source.path, Line: n.Line, Column: n.Column,
+				Message: quote(n.Value) + " is still the example of kiln init; write your own"})
+		}
+	}
+	return out
 }
 
 // initNode is a machine of the first cluster.yaml.

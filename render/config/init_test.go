@@ -1,6 +1,7 @@
 package config_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -33,8 +34,10 @@ func TestInit(t *testing.T) {
 				case 3:
 					o.Pool = "" // a pool would decide about the pod network
 				}
-				_, err := config.Parse("c.yaml", config.Init(o), nil)
+				text := config.Init(o)
+				c, err := config.Parse("c.yaml", text, nil)
 				require.NoError(t, err, "%+v", o)
+				requireExamples(t, text, c.Examples())
 			}
 		}
 	}
@@ -46,4 +49,21 @@ func TestInit(t *testing.T) {
 		_, err := config.Parse("c.yaml", config.Init(most), nil)
 		require.NoError(t, err)
 	}
+}
+
+// requireExamples requires a warning for each line with a value that people have to replace.
+func requireExamples(t *testing.T, text []byte, warnings config.Problems) {
+	t.Helper()
+	var want, got []int
+	for i, line := range strings.Split(string(text), "\n") {
+		value, _, _ := strings.Cut(line, "#")
+		if strings.Contains(value, "example.com") || strings.Contains(value, "my-") {
+			want = append(want, i+1)
+		}
+	}
+	for _, w := range warnings {
+		require.Contains(t, w.Message, "is still the example of kiln init; write your own")
+		got = append(got, w.Line)
+	}
+	require.Equal(t, want, got, string(text))
 }

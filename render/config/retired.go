@@ -2,18 +2,22 @@ package config
 
 import "reflect"
 
-// retired holds the fields that earlier versions had, by the map in which they stood, and what to
-// do without them.
+// retired holds fields that earlier versions had, or that other programs have, by the map in which
+// people write them, and what to do without them.
 var retired = map[reflect.Type]map[string]string{
 	reflect.TypeFor[Network](): {
 		"mtu":   "write flannel.mtu, the MTU of the network between the machines",
 		"vxlan": "write flannel.backend, and flannel.directRouting for vxlan: auto",
 	},
-	reflect.TypeFor[Updates](): {"start": noWindow, "length": noWindow},
-	reflect.TypeFor[Machine](): {"identity": noIdentity},
-	reflect.TypeFor[Node]():    {"identity": noIdentity, "podCIDRs": noPodCIDRs},
-	reflect.TypeFor[Pool]():    {"identity": noIdentity, "podCIDRs": noPodCIDRs},
+	reflect.TypeFor[Registry](): {"auth": noLogin, "username": noLogin, "password": noLogin},
+	reflect.TypeFor[Updates]():  {"start": noWindow, "length": noWindow},
+	reflect.TypeFor[Machine]():  {"identity": noIdentity},
+	reflect.TypeFor[Node]():     {"identity": noIdentity, "podCIDRs": noPodCIDRs},
+	reflect.TypeFor[Pool]():     {"identity": noIdentity, "podCIDRs": noPodCIDRs},
 }
+
+const noLogin = "in place of this entry write a file with secret: true, " +
+	"/etc/containerd/certs.d/HOST/hosts.toml; docs/systems.md (Registries) shows it"
 
 const noWindow = "remove it; write policy: none, and replace machines by newer images, or set " +
 	"the window of the system's own updater with files"

@@ -90,12 +90,12 @@ func Generations(c *render.Cluster) (warnings []string) {
 	return warnings
 }
 
-// Deprecated returns the warnings of deprecated flags and feature gates: at most term.MaxListed,
-// and one more line with the number of the others.
-func Deprecated(found config.Problems) (warnings []string) {
+// Doubts returns the warnings about values of the configuration: at most term.MaxListed, and one
+// more line with the number of the others.
+func Doubts(found config.Problems) (warnings []string) {
 	for i, p := range found {
 		if i == term.MaxListed {
-			return append(warnings, fmt.Sprintf("and %s more of deprecated flags and gates",
+			return append(warnings, fmt.Sprintf("and %s more",
 				wording.Count(len(found)-i, "warning")))
 		}
 		warnings = append(warnings, p.Error())
