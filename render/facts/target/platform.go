@@ -108,7 +108,7 @@ var Platforms = []Platform{
 	}, {
 		Name: "aws", Limit: 16384, Counted: "16 KiB, before base64",
 		Ignition: "IMDS user-data", CloudInit: "IMDS user-data",
-		Readers: metadata("", ec2UserData, account("whoever may call "+
+		Readers: metadata("", ec2UserData, account("anyone who may call "+
 			"ec2:DescribeInstanceAttribute or ec2:DescribeLaunchTemplateVersions",
 			"EC2 API reference, by these names")),
 		Trap:   "launch configurations take 16,383; set the hop limit of IMDS to 1",
@@ -123,7 +123,7 @@ var Platforms = []Platform{
 		Ignition:  "IMDS userData, or CustomData.bin on the provisioning disk",
 		CloudInit: "the provisioning disk, or IMDS userData",
 		Readers: metadata(", if the document is userData", azureUserData,
-			account("whoever may read the machine with $expand=userData", azureUserData)),
+			account("anyone who may read the machine with $expand=userData", azureUserData)),
 		Trap:   "customData is not in IMDS, userData is",
 		Source: "Azure custom data page, ARM property text", Metadata: addresses(linkLocal),
 		// The WireServer's goal state names the machine's certificates and extensions; its port
@@ -176,7 +176,7 @@ var Platforms = []Platform{
 		Counted: "2,048 bytes in the VirtualMachine itself; " +
 			"a Secret that it names takes 1 MiB",
 		Ignition: "the disk cidata or config-2", CloudInit: seedDisk,
-		Readers: readers(account("whoever may read the Secret or the VirtualMachineInstance",
+		Readers: readers(account("anyone who may read the Secret or the VirtualMachineInstance",
 			"KubeVirt's webhook")),
 		Trap:   "name a Secret; the document is not in the VirtualMachine",
 		Source: "KubeVirt's webhook", NetworkConfig: true,
@@ -193,7 +193,7 @@ var Platforms = []Platform{
 		Name: "metal", NoCloud: true, Counted: "a file",
 		Ignition: "the installed disk, or ignition.config.url", CloudInit: seedDisk,
 		Readers: readers(medium(ignitionDoc), Reader{
-			Kind: NetworkReader, Who: "whoever reaches the URL, if it is booted over HTTP",
+			Kind: NetworkReader, Who: "anyone who reaches the URL, if it is booted over HTTP",
 			Source: ignitionDoc,
 		}),
 		Source:        ignitionDoc,
@@ -212,7 +212,7 @@ var Platforms = []Platform{
 		Name: "openstack", Limit: 49149, Counted: "65,535 characters of base64",
 		Ignition:  "config drive and metadata service",
 		CloudInit: "config drive or metadata service",
-		Readers: metadata("", ignitionDoc, account("whoever the policy "+
+		Readers: metadata("", ignitionDoc, account("accounts that the policy "+
 			"os-extended-server-attributes lets read user_data: administrators",
 			"Nova: policies/extended_server_attributes.py")),
 		Source: "Nova's request schema", Metadata: addresses(linkLocal),
@@ -226,7 +226,7 @@ var Platforms = []Platform{
 		Counted:  "32,000 bytes of all metadata in base64, with the ssh keys",
 		Ignition: "metadata service, user_data in base64", CloudInit: "metadata service",
 		Readers: metadata(" that sends Authorization: Bearer Oracle", ignitionDoc,
-			account("whoever may read the metadata of the instance", "OCI SDK")),
+			account("anyone who may read the metadata of the instance", "OCI SDK")),
 		Trap:   "about 500 bytes are left for ssh keys",
 		Source: "OCI SDK", Metadata: addresses(linkLocal, "fd00:c1::a9fe:a9fe"),
 		PodRoutes: &PodRoutes{
@@ -247,7 +247,8 @@ var Platforms = []Platform{
 	}, {
 		Name: "scaleway", Unknown: true, Counted: "not said",
 		Ignition: "metadata service", CloudInit: "metadata service",
-		Readers: readers(account("whoever may read user_data in the API", "Scaleway: Instance API"),
+		Readers: readers(account("anyone who may read user_data in the API",
+			"Scaleway: Instance API"),
 			Reader{
 				Kind: PodReader, Setting: metadataSetting, Source: ignitionDoc,
 				Who: "a pod that may take a port below 1024: the service answers no other",
@@ -258,7 +259,7 @@ var Platforms = []Platform{
 		Ignition:  "guestinfo.ignition.config.data with .encoding base64",
 		CloudInit: "guestinfo.userdata with .encoding base64 or gzip+base64",
 		Readers: readers(
-			account("whoever may read the machine's settings in vSphere",
+			account("anyone who may read the machine's settings in vSphere",
 				"Broadcom's guest SDK guide"),
 			Reader{Kind: ProcessReader, Who: "every process" + backdoor, Source: guestInfo},
 			Reader{Kind: PodReader, Who: "every pod" + backdoor, Source: guestInfo}),
@@ -269,7 +270,7 @@ var Platforms = []Platform{
 		Name: "vultr", Unknown: true, Counted: "not said",
 		Ignition: "metadata service", CloudInit: "metadata service",
 		Readers: metadata("", "Vultr: Metadata API",
-			account("whoever may call the API: vultr-cli instance user-data get",
+			account("anyone who may call the API: vultr-cli instance user-data get",
 				"Vultr: vultr-cli instance user-data")),
 		Source: ignitionDoc, Metadata: addresses(linkLocal),
 	},

@@ -35,26 +35,26 @@ type ReaderKind struct {
 	Name string
 	Who  string
 	// Counts reports whether maxExposure counts these readers. It does not count those who have
-	// the machine's disk and memory anyway, and those of whom kiln cannot know who they are.
+	// the machine's disk and memory anyway, and those whom it cannot know.
 	Counts bool
 }
 
 // ReaderKinds are all kinds of readers, from few to many.
 var ReaderKinds = []ReaderKind{
 	{Name: RootReader, Who: "root on the machine"},
-	{Name: HostReader, Who: "whoever administers the machine's host, its memory and its disks"},
+	{Name: HostReader, Who: "the administrators of the machine's host, its memory and its disks"},
 	{
 		Name: ServerReader,
-		Who: "whoever asks the server of the body for it: with `kiln serve` from an address of " +
-			"the machine's, and before it; with another server whoever it lets in",
+		Who: "anyone who fetches the body before the machine does: `kiln serve` allows only the " +
+			"machine's addresses; your own server decides itself",
 	},
 	{
 		Name: MediumReader, Counts: true,
-		Who: "whoever has the medium, the image of the disk or the folder of `kiln netboot`",
+		Who: "anyone who has the medium, the image of the disk or the folder of `kiln netboot`",
 	},
 	{
 		Name: AccountReader, Counts: true,
-		Who: "whoever may read the settings of the machine in the platform's API",
+		Who: "anyone who may read the settings of the machine in the platform's API",
 	},
 	{
 		Name: ProcessReader, Counts: true,
@@ -63,7 +63,7 @@ var ReaderKinds = []ReaderKind{
 	{Name: PodReader, Counts: true, Who: "every pod on the machine"},
 	{
 		Name: NetworkReader, Counts: true,
-		Who: "whoever reaches its URL, or listens on the way to it",
+		Who: "anyone who reaches its URL, or listens on the way to it",
 	},
 }
 
@@ -93,7 +93,7 @@ var owners = []Reader{
 		Source: "it reads what cloud-init and Ignition read",
 	},
 	{
-		Kind: HostReader, Who: "whoever administers the host",
+		Kind: HostReader, Who: "the administrators of the host",
 		Source: "the host holds the machine's memory and disks",
 	},
 }
@@ -106,7 +106,7 @@ func account(who, source string) Reader { return Reader{AccountReader, who, "", 
 
 // medium returns the readers of a disk that carries the document.
 func medium(source string) Reader {
-	return Reader{MediumReader, "whoever has the medium, or an image of it", "", source}
+	return Reader{MediumReader, "anyone who has the medium, or an image of it", "", source}
 }
 
 // metadata returns the readers on a platform with a metadata service that asks for no credential,

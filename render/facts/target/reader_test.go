@@ -61,7 +61,7 @@ func TestPlatformJSON(t *testing.T) {
 	require.Equal(t, "hetzner", got.Name)
 	require.Equal(t, 32768, got.Limit)
 	require.Equal(t, target.Platforms[i].Readers, got.Readers)
-	require.Equal(t, "root on the machine; whoever administers the host; every process on the "+
+	require.Equal(t, "root on the machine; the administrators of the host; every process on the "+
 		"machine, over HTTP without credentials; every pod, in the same way "+
 		"(security.metadataService: deny closes it)", got.Exposure)
 }
