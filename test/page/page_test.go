@@ -99,6 +99,33 @@ func TestPage(t *testing.T) {
 			t.Error("a part of 500 pixels was not found: the test does not test")
 		}
 	})
+	for _, width := range []int{390, 1280} {
+		t.Run(fmt.Sprintf("figures at %d", width), func(t *testing.T) {
+			if wrong := ask(t, dir, small, width, "", figures); wrong != "" {
+				t.Error(wrong)
+			}
+		})
+	}
+	t.Run("check marks", func(t *testing.T) {
+		const kept = "1 of 4 steps are done. 4 steps. Each is complete before the next one " +
+			"begins. Check marks are kept in this browser."
+		if got := ask(t, dir, small, 1280, "", marks); got != kept {
+			t.Errorf("after the page was loaded again: %q", got)
+		}
+		// A browser refuses the storage to a page that it holds for nobody's.
+		const alone = `sandbox="allow-scripts"`
+		const open = "1 of 4 steps are done. 4 steps. Each is complete before the next one " +
+			"begins. Check marks are kept only while this page is open."
+		if got := ask(t, dir, small, 1280, alone, refused); got != open {
+			t.Errorf("without storage: %q", got)
+		}
+	})
+	t.Run("names in commands", func(t *testing.T) {
+		const want = "NAME OTHER, cp-1 done: cp-2 cp-3, cp-2 done: cp-3 cp-2"
+		if got := ask(t, dir, small, 1280, "", filledIn); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	})
 	t.Run("policy", func(t *testing.T) {
 		if _, console := load(t, dir, "light", small, nil); console != "" {
 			t.Errorf("the page's own script: console:\n%s", console)
@@ -120,6 +147,69 @@ func TestPage(t *testing.T) {
 		}
 	})
 }
+
+// figures returns what is wrong with the sizes, the trust and the readers of the page.
+const figures = `
+  const wrong = [], all = (s, e = document) => [...e.querySelectorAll(s)];
+  const rows = all('.fills li');
+  for (const row of rows) {
+    const limit = row.textContent.includes(' %'), bar = !!row.querySelector('.track');
+    if (limit !== bar) wrong.push('a bar is ' + bar + ': ' + row.textContent);
+  }
+  const bars = rows.filter((r) => r.querySelector('.track')).length;
+  if (!bars || bars === rows.length) wrong.push('one kind of rows');
+  const leaves = all('.tree ul > li').map((e) => {
+    const range = document.createRange();
+    range.selectNodeContents(e);
+    return [e.textContent, e.getBoundingClientRect(), range.getBoundingClientRect()];
+  });
+  if (leaves.length < 9) wrong.push(leaves.length + ' leaves');
+  for (const [name, , text] of leaves) {
+    for (const [other, box] of leaves) {
+      const level = name !== other && box.top < text.bottom && text.top < box.bottom;
+      if (level && box.left >= text.left && box.left - text.right < 12) {
+        wrong.push(name + ' runs into ' + other);
+      }
+    }
+  }
+  for (const line of all('.exposed > li p')) {
+    if (!/^Its readers .*They are root on the machine, /.test(line.textContent)) {
+      wrong.push(line.textContent);
+    }
+  }
+  return wrong.join('\n');`
+
+// marks takes the first step as done, loads the page again, and returns what it says then.
+const marks = `
+  const boxes = [...document.querySelector('.todo').querySelectorAll('input')];
+  if (!sessionStorage.getItem('again')) {
+    sessionStorage.setItem('again', 'yes');
+    for (const box of boxes) box.click();
+    location.reload();
+    return null;
+  }
+  const key = 'kiln ' + document.getElementById('progress').dataset.plan;
+  const stored = localStorage.getItem(key), marks = boxes.map((b, i) => i).join(' ');
+  if (stored !== marks) return 'stored: ' + stored;
+  return document.getElementById('progress').textContent;`
+
+// refused takes the first step as done where nothing is stored, and returns what the page says.
+const refused = `
+  for (const box of document.querySelector('.todo').querySelectorAll('input')) box.click();
+  return document.getElementById('progress').textContent;`
+
+// filledIn returns what stands for NAME and OTHER in the step of the control planes.
+const filledIn = `
+  const step = [...document.querySelectorAll('.todo')].find((s) => s.querySelector('.hint'));
+  const names = () => ['NAME', 'OTHER'].map((is) =>
+    step.querySelector('code var[data-is=' + is + ']').textContent).join(' ');
+  let said = names();
+  for (const box of [...step.querySelectorAll('input')].slice(0, 2)) {
+    box.click();
+    said += ', ' + box.dataset.name + ' done: ' + names();
+  }
+  for (const box of step.querySelectorAll('input')) if (box.checked) box.click();
+  return said;`
 
 // render makes a cluster of three control planes and some workers, changes it, and returns its
 // page.
@@ -158,7 +248,12 @@ spec:
 			"  - {name: cp-%d, role: control-plane, addresses: [10.0.0.%d]}\n", i+1, 201+i)
 	}
 	for i := range workers {
-		fmt.Fprintf(&b, "  - {name: worker-%d, role: worker, addresses: [10.0.1.%d]}\n", i+1, i+1)
+		platform := "openstack"
+		if i == workers-1 {
+			platform = "nocloud" // which has no limit
+		}
+		fmt.Fprintf(&b, "  - {name: worker-%d, role: worker, addresses: [10.0.1.%[1]d], "+
+			"platform: %[2]s}\n", i+1, platform)
 	}
 	return b.Bytes()
 }

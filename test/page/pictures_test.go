@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"flag"
 	"fmt"
+	"html"
 	"image"
 	"image/color"
 	"image/draw"
@@ -72,27 +73,39 @@ func TestPictures(t *testing.T) {
 	}
 }
 
-// measure tells the frame around the page by how many pixels the page is too wide, with all parts
-// opened.
-const measure = `<script>addEventListener('load', () => {
+// measure returns by how many pixels the page is too wide, with all parts opened.
+const measure = `
   for (const part of document.querySelectorAll('details')) part.open = true;
   const root = document.documentElement;
-  parent.postMessage(root.scrollWidth - root.clientWidth, '*');
-});</script></body>`
+  return root.scrollWidth - root.clientWidth;`
 
 // tooWide returns by how many pixels a page is wider than a window of that width.
 func tooWide(t *testing.T, dir string, page []byte, width int) string {
 	t.Helper()
+	return ask(t, dir, page, width, "", measure)
+}
+
+// ask returns what a function says of a page, in a frame of that width. The frame may have the
+// attribute sandbox. A function that loads the page again returns null, and is asked again.
+func ask(t *testing.T, dir string, page []byte, width int, sandbox, function string) string {
+	t.Helper()
 	page = policy.ReplaceAll(page, []byte("script-src 'unsafe-inline'"))
 	end := bytes.LastIndex(page, []byte("</body>"))
-	write(t, filepath.Join(dir, "framed.html"), append(page[:end:end], measure...))
-	frame := fmt.Sprintf(`<!DOCTYPE html><body><pre id="wide"></pre>
+	script := `<script>addEventListener('load', () => {
+  const answer = (() => {` + function + `})();
+  if (answer !== null) parent.postMessage(answer, '*');
+});</script></body>`
+	write(t, filepath.Join(dir, "framed.html"), append(page[:end:end], script...))
+	frame := fmt.Sprintf(`<!DOCTYPE html><body><pre id="answer"></pre>
 <script>addEventListener('message', (e) => {
-  document.getElementById('wide').textContent = e.data;
+  document.getElementById('answer').textContent = e.data;
 });</script>
-<iframe src="framed.html" style="border:0;width:%dpx;height:800px"></iframe>`, width)
-	dom, _ := load(t, dir, "light", []byte(frame), nil)
-	return find(t, dom, `<pre id="wide">([^<]*)</pre>`)
+<iframe src="framed.html" %s style="border:0;width:%dpx;height:800px"></iframe>`, sandbox, width)
+	dom, console := load(t, dir, "light", []byte(frame), nil)
+	if console != "" {
+		t.Errorf("console:\n%s", console)
+	}
+	return html.UnescapeString(find(t, dom, `<pre id="answer">([^<]*)</pre>`))
 }
 
 // picture returns what a browser shows of a page. A frame has the width, because a window of

@@ -2,7 +2,6 @@ package report
 
 import (
 	"slices"
-	"strings"
 
 	"kiln.dev/kiln/render/twin/change"
 )
@@ -21,6 +20,3 @@ type Exposed struct {
 func (e Exposed) Who() string {
 	return change.Names(slices.SortedFunc(slices.Values(e.Machines), natural), e.Pools)
 }
-
-// Kinds returns who can read it.
-func (e Exposed) Kinds() string { return strings.Join(e.Readers, ", ") }

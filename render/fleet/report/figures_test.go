@@ -8,8 +8,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"kiln.dev/kiln/render/facts/target"
 	"kiln.dev/kiln/render/fleet/rollout"
 	"kiln.dev/kiln/render/plan"
+	"kiln.dev/kiln/render/secret"
 	"kiln.dev/kiln/render/twin/certs"
 	"kiln.dev/kiln/render/twin/change"
 )
@@ -270,10 +272,28 @@ func TestFills(t *testing.T) {
 	require.Equal(t, []int{50, 400, 100}, []int{w.Percent(), w.Kiln(), w.Yours()})
 	require.Equal(t, 400, w.Least)
 	require.Equal(t, "a 4, b 3,000, c 2, and 1 more", w.Largest())
-	require.Equal(t, 1000, list[2].Kiln())
 	require.Equal(t, 0, list[2].Percent())
 	for n, want := range map[int]string{0: "0", 999: "999", 1000: "1,000", 1234567: "1,234,567"} {
 		require.Equal(t, want, thousands(n))
+	}
+}
+
+// TestExposed: each kind of reader and each worth is a phrase.
+func TestExposed(t *testing.T) {
+	t.Parallel()
+	e := Exposed{Machines: []string{"a"}, Copy: "document"}
+	for _, kind := range target.ReaderKinds {
+		e.Readers = append(e.Readers, kind.Name)
+	}
+	for worth := secret.None; worth <= secret.OfCluster; worth++ {
+		e.Holds = worth.String()
+		var out strings.Builder
+		require.NoError(t, page.ExecuteTemplate(&out, "exposure.html", []Exposed{e}))
+		_, text, _ := strings.Cut(out.String(), "<p>Its readers ")
+		require.NotEmpty(t, text, e.Holds)
+		for _, kind := range e.Readers {
+			require.NotRegexp(t, `(They are|,) `+kind+`[,.]`, text)
+		}
 	}
 }
 

@@ -20,9 +20,20 @@ filter.addEventListener('input', () => {
 });
 
 // A step is done when all its boxes have check marks. NAME in its commands is the first machine
-// that has none, and OTHER another one. Nothing of this is stored.
+// that has none, and OTHER another one. The browser keeps the numbers of the boxes with a mark, and
+// nothing else. It may refuse to: then they go with the page.
 const steps = [...document.querySelectorAll('.todo')], progress = document.getElementById('progress');
-const intro = progress && progress.textContent;
+const intro = progress && progress.textContent, boxes = [...document.querySelectorAll('.todo input')];
+const key = progress && 'kiln ' + progress.dataset.plan;
+function keep() {
+  const marks = boxes.flatMap((b, i) => b.checked ? [i] : []).join(' ');
+  try {
+    if (marks) localStorage.setItem(key, marks); else localStorage.removeItem(key);
+    return true;
+  } catch {
+    return false;
+  }
+}
 function count() {
   let done = 0;
   for (const step of steps) {
@@ -35,7 +46,8 @@ function count() {
       v.textContent = (v.dataset.is === 'NAME' ? name : other) || v.dataset.is;
     }
   }
-  progress.textContent = done ? done + ' of ' + steps.length + ' steps are done. ' + intro : intro;
+  const text = keep() ? intro.replace('only while this page is open', 'in this browser') : intro;
+  progress.textContent = done ? done + ' of ' + steps.length + ' steps are done. ' + text : text;
 }
 for (const step of steps) {
   const hint = step.querySelector('.hint');
@@ -46,6 +58,12 @@ for (const step of steps) {
     }
   }
   step.addEventListener('change', count);
+}
+if (progress) {
+  try {
+    for (const i of (localStorage.getItem(key) || '').split(' ')) if (boxes[i]) boxes[i].checked = true;
+  } catch { /* refused */ }
+  count();
 }
 
 // A button copies a command that no shell can take for anything else.

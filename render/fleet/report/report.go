@@ -10,6 +10,7 @@ import (
 	"crypto/sha256"
 	"embed"
 	"encoding/base64"
+	"encoding/hex"
 	"html/template"
 	"time"
 
@@ -101,6 +102,13 @@ type view struct {
 func (v view) Allowed() string {
 	sum := sha256.Sum256([]byte(v.Script))
 	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
+}
+
+// Plan returns a hash of the steps and of the day. The browser keeps check marks under it: the same
+// steps on a later day are to be done again.
+func (v view) Plan() string {
+	sum := sha256.Sum256([]byte(v.Cluster.UUID + date(v.Now) + v.Steps.Text(v.Form())))
+	return hex.EncodeToString(sum[:16])
 }
 
 // Form returns the form of the reports in the page: plain, because the page adds the colours.

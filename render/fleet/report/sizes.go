@@ -70,17 +70,10 @@ func (f fill) Who() string { return change.Names(f.Machines, f.Pools) }
 // Percent returns how full the largest document is, in percent; 0 if there is no limit.
 func (f fill) Percent() int { return percent(f.Most, f.Limit) }
 
-// Kiln and Yours return the parts of the bar, in thousandths of the limit, or of the document if
-// there is no limit.
-func (f fill) Kiln() int  { return min(1000, 1000*(f.Most-f.Own)/f.whole()) }
-func (f fill) Yours() int { return min(1000-f.Kiln(), 1000*f.Own/f.whole()) }
-
-func (f fill) whole() int {
-	if f.Limit > 0 {
-		return f.Limit
-	}
-	return max(1, f.Most)
-}
+// Kiln and Yours return the parts of the bar, in thousandths of the limit; without one there is no
+// bar.
+func (f fill) Kiln() int  { return min(1000, 1000*(f.Most-f.Own)/f.Limit) }
+func (f fill) Yours() int { return min(1000-f.Kiln(), 1000*f.Own/f.Limit) }
 
 // nearlyFull is from which share of the limit a document is marked.
 const nearlyFull = 90
