@@ -15,11 +15,11 @@ import (
 type advice struct {
 	root  pki.Root
 	roles []string // the machines that have something of the root
-	// trust, issue and drop say what each stage means.
+	// trust, issue and drop say what each stage means; a root without stages has drop alone.
 	trust, issue, drop string
-	// beforeIssue and beforeDrop say what must be true before that stage, beside that every machine
-	// runs the one before. first says what to do before the first machine has a new root that has
-	// no stages, and afterDrop what is left to do after the last one.
+	// beforeIssue and beforeDrop say what else must be true before that stage, when every machine
+	// runs the stage before. For a root without stages, first says what to do before the first
+	// machine gets the new one. afterDrop says what is left to do after the last stage.
 	beforeIssue, beforeDrop, first, afterDrop []string
 	// stolen says until when a stolen root is of use, and what it is good for until then.
 	stolen string
@@ -86,7 +86,7 @@ var table = []advice{
 		issue: "the new key signs service account tokens; API servers accept those of both",
 		drop:  "tokens that the old key signed are accepted no longer",
 		beforeDrop: []string{
-			"no token lives that the old key signed. Tokens in Secrets never end: kubectl get " +
+			"no token that the old key signed is still valid. Tokens in Secrets never end: kubectl get " +
 				"secrets -A --field-selector type=kubernetes.io/service-account-token  " +
 				"# delete each one, and Kubernetes makes no new one for it",
 		},
@@ -144,8 +144,8 @@ func Meaning(root pki.Root, stage pki.Stage) string {
 	}
 }
 
-// Conditions returns what must be true before a root may leave a stage, beside that every machine
-// runs that stage. wait says how long service account tokens live (TokenWait); it is empty if
+// Conditions returns what else must be true before a root may leave a stage that every machine
+// runs. wait says how long service account tokens live (TokenWait); it is empty if
 // nobody knows.
 func Conditions(root pki.Root, stage pki.Stage, wait string) []string {
 	a := of(root)
