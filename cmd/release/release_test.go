@@ -282,6 +282,8 @@ func testDeb(t *testing.T, out, line string) {
 // testInstall: go install takes the module from the folder that a module proxy hands out.
 func testInstall(t *testing.T, out, line string) {
 	bin := t.TempDir()
+	// The list of versions is the server's.
+	write(t, filepath.Join(out, "go/kiln.dev/kiln/@v/list"), "v0.1.0\n")
 	var fetched string // what kiln needs is here, because the tests needed it
 	for _, word := range caches(t) {
 		if dir, ok := strings.CutPrefix(word, "GOMODCACHE="); ok {
