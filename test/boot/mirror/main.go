@@ -1,5 +1,6 @@
 // Command mirror hands out the files of a folder, as a mirror of released programs does, and can be
-// as bad as one.
+// as bad as one. Its folder v2 may have the images of a registry, each file at the path of its URL:
+// v2/NAME/manifests/TAG, v2/NAME/manifests/DIGEST and v2/NAME/blobs/DIGEST.
 //
 //	mirror -listen ADDRESS -dir FOLDER -trouble FILE
 //
@@ -74,6 +75,10 @@ func (m *mirror) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	out := &counter{ResponseWriter: w}
 	t := m.troubleOf(r)
 	m.print(r, t)
+	if r.URL.Path == "/v2/" { // a registry answers this to anybody
+		fmt.Fprintln(out, "{}")
+		return
+	}
 	data, err := os.ReadFile(filepath.Join(m.dir, filepath.Clean("/"+r.URL.Path)))
 	if err != nil {
 		http.NotFound(out, r)
@@ -92,6 +97,9 @@ func (m *mirror) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		out.rate = t.number
 	case "changed":
 		data = append([]byte{data[0] ^ 1}, data[1:]...)
+	}
+	if strings.Contains(r.URL.Path, "/manifests/") { // a client of a registry reads nothing else
+		out.Header().Set("Content-Type", "application/vnd.oci.image.manifest.v1+json")
 	}
 	http.ServeContent(out, r, "", time.Time{}, bytes.NewReader(data))
 }

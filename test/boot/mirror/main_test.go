@@ -85,6 +85,25 @@ func TestRange(t *testing.T) {
 	}
 }
 
+// A client of a registry asks whether it is one, and knows a manifest by its type.
+func TestRegistry(t *testing.T) {
+	t.Parallel()
+	m, _ := mirrorOf(t)
+	name := filepath.Join("v2", "coredns", "coredns", "manifests", "v1.14.2")
+	write(t, filepath.Join(m.dir, name), []byte("{}"))
+	answer := httptest.NewRecorder()
+	m.ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/v2/", http.NoBody))
+	if answer.Code != http.StatusOK {
+		t.Error(answer.Code)
+	}
+	answer = httptest.NewRecorder()
+	m.ServeHTTP(answer, httptest.NewRequest(http.MethodHead, "/"+name, http.NoBody))
+	want := "application/vnd.oci.image.manifest.v1+json"
+	if got := answer.Header().Get("Content-Type"); answer.Code != http.StatusOK || got != want {
+		t.Errorf("%d, %q", answer.Code, got)
+	}
+}
+
 func TestMissing(t *testing.T) {
 	t.Parallel()
 	m, log := mirrorOf(t, "missing kubelet")
