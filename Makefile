@@ -182,9 +182,11 @@ lint:
 	test -z "$$dead" || { echo "only tests call these:"; echo "$$dead"; exit 1; }
 	go run $(GOSEC) -quiet -exclude=G304,G115 -exclude-dir=test ./...
 	shellcheck -o all -s sh $(SCRIPTS)
-	shellcheck -x -P SCRIPTDIR .ci/run test/*.sh test/boot/*.sh test/judges/*.sh
+	shellcheck -x -P SCRIPTDIR .ci/run test/*.sh test/boot/*.sh test/judges/*.sh \
+		docs/examples/laptop/*.sh
 	go run $(SHFMT) -d $(SCRIPTS)
-	go run $(SHFMT) -d -i 2 .ci/run test/*.sh test/boot/*.sh test/judges/*.sh
+	go run $(SHFMT) -d -i 2 .ci/run test/*.sh test/boot/*.sh test/judges/*.sh \
+		docs/examples/laptop/*.sh
 
 roots:
 	test/roots.sh
