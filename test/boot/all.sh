@@ -22,6 +22,7 @@ faults.sh
 announce.sh
 deliver.sh
 stock.sh
+laptop.sh
 pods.sh
 rotate.sh
 renewal.sh
