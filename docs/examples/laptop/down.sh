@@ -28,5 +28,5 @@ for file in "$dir"/*.pid; do
     sleep 1
   done
 done
-rm -r "$dir"
+rm -rf "$dir"
 if [ "$*" = --image ]; then rm -f debian-13-generic-*.qcow2; fi
