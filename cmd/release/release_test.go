@@ -76,7 +76,8 @@ func TestRefusals(t *testing.T) {
 	write(t, filepath.Join(dir, "cmd", "kiln", "more.go"), "package main\n")
 	require.Contains(t, refused(out), "?? cmd/kiln/more.go")
 	commit(t, dir)
-	require.Contains(t, refused(out, "KEY="+filepath.Join(dir, "LICENSE")), "the commit has no tag; a trial is not signed")
+	require.Contains(t, refused(out, "KEY="+filepath.Join(dir, "LICENSE")),
+		"the commit has no tag; a trial is not signed")
 	for _, row := range []struct{ tag, want string }{
 		{"v0.1", "the tag v0.1 is no version such as v0.1.0"},
 		{"v0.1.0-rc.1", `CHANGELOG.md: it has no heading "## v0.1.0-rc.1"`},

@@ -86,9 +86,9 @@ var table = []advice{
 		issue: "the new key signs service account tokens; API servers accept those of both",
 		drop:  "tokens that the old key signed are accepted no longer",
 		beforeDrop: []string{
-			"no token that the old key signed is still valid. Tokens in Secrets never end: kubectl get " +
-				"secrets -A --field-selector type=kubernetes.io/service-account-token  " +
-				"# delete each one, and Kubernetes makes no new one for it",
+			"no token that the old key signed is still valid. Tokens in Secrets never end: " +
+				"kubectl get secrets -A --field-selector type=kubernetes.io/" +
+				"service-account-token  # delete each one, and Kubernetes makes no new one for it",
 		},
 		stolen: lastMachine + "its thief is any service account of the cluster",
 	}, {
