@@ -22,7 +22,6 @@ faults.sh
 announce.sh
 deliver.sh
 stock.sh
-laptop.sh
 pods.sh
 rotate.sh
 renewal.sh
