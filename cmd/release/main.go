@@ -5,7 +5,7 @@
 //
 // The same commit and the same version of Go give the same bytes, whoever makes them, where, and in
 // which time zone. Only what the commit has is read, from a clone of its own. Each time is that of
-// the commit. Of the environment nothing reaches a build but the words of keep.
+// the commit. Of the environment only the variables in keep reach a build.
 //
 //	bin/release -key KEY OUT
 //

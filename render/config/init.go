@@ -73,7 +73,7 @@ var places = map[string]place{
 // out: those of real machines of QEMU are like them.
 var examples = regexp.MustCompile(`^(http://)?(api|boot)\.example\.com\b|^https://my-bucket\.`)
 
-// Examples returns a warning for each value that Init wrote as an example, and nobody replaced.
+// Examples returns a warning for each value that Init wrote as an example and that is still there.
 func (c *Cluster) Examples() (out Problems) {
 	list := []*yaml.Node{c.source.root}
 	for i := 0; i < len(list); i++ {

@@ -84,7 +84,7 @@ image "$registry/etcd:$ETCD-0" "/usr/local/bin/etcd=$bin/etcd-$ETCD/etcd" \
 image "$registry/coredns/coredns:v$COREDNS" -entrypoint /coredns \
   "/coredns=$bin/coredns-$COREDNS/coredns"
 image "$registry/pause:$PAUSE" -entrypoint /pause "/pause=$work/pause"
-image "$registry/probe:1" -entrypoint "/probe serve" "/probe=$work/probe" # no machine asks kiln.test
+image "$registry/probe:1" -entrypoint "/probe serve" "/probe=$work/probe"
 image "ghcr.io/flannel-io/flannel:v$FLANNEL" -base "$store/proxy.tar" \
   "/opt/bin/flanneld=$bin/flannel-$FLANNEL/flannel" \
   "/opt/bin/install-conf=$bin/flannel-$FLANNEL/install_conf" "${tables[@]}"

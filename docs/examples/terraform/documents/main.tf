@@ -13,9 +13,10 @@
 #
 # It fails if the inventory cannot be read, if a document is not the one that it lists, if a file
 # beside one is missing, or if one is larger than its platform takes. That finds mistakes and no
-# attackers: who can change a document can change the inventory beside it. The resources here keep hashes of the documents. A state holds the
-# documents themselves, with their secrets, if a machine is given its user_data, or if this module is
-# applied by itself.
+# attackers: who can change a document can change the inventory beside it.
+#
+# The resources here keep hashes of the documents. A state holds the documents themselves, with
+# their secrets, if a machine is given its user_data, or if this module is applied by itself.
 
 terraform {
   required_version = ">= 1.4"
