@@ -5,6 +5,7 @@ import (
 	"compress/gzip"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 )
 
@@ -24,14 +25,14 @@ const (
 // addCommon makes what lies beside each program: man pages, completions, licenses, the schema.
 func (m *maker) addCommon() error {
 	pages := filepath.Join(m.work, "man")
-	program := filepath.Join(m.work, "kiln")
 	// In a test the package has its import path, and is not called main.
 	stamp := "-X " + m.module + "/cmd/kiln.version=" + m.version
 	if _, err := m.run("go", "test", "-count=1", "-trimpath", "-ldflags", stamp, "./cmd/kiln",
 		"-run", "TestMan", "-args", "-man", pages); err != nil {
 		return err
 	}
-	if err := m.build(nil, program); err != nil {
+	program, err := m.build(runtime.GOOS + "/" + runtime.GOARCH)
+	if err != nil {
 		return err
 	}
 	names, err := filepath.Glob(filepath.Join(pages, "*"))
@@ -73,11 +74,21 @@ func (m *maker) addCommon() error {
 	return nil
 }
 
-// build builds the program for the platform of the environment, with the commit in it.
-func (m *maker) build(env []string, path string) error {
-	_, err := m.runWith(env, "go", "build", "-trimpath", "-buildvcs=true", "-ldflags",
-		"-s -w -X main.version="+m.version, "-o", path, "./cmd/kiln")
-	return err
+// build returns the path of the program for a platform, with the commit in it. It is built once.
+func (m *maker) build(platform string) (path string, err error) {
+	path = filepath.Join(m.work, m.base(platform))
+	if _, err := os.Stat(path); err == nil {
+		return path, nil
+	}
+	_, err = m.runWith(environment(platform), "go", "build", "-trimpath", "-buildvcs=true",
+		"-ldflags", "-s -w -X main.version="+m.version, "-o", path, "./cmd/kiln")
+	return path, err
+}
+
+// environment returns the variables by which Go builds for a platform.
+func environment(platform string) []string {
+	system, arch, _ := strings.Cut(platform, "/")
+	return []string{"GOOS=" + system, "GOARCH=" + arch}
 }
 
 // addPrograms builds the program of each platform, and packs it.
@@ -85,10 +96,8 @@ func (m *maker) addPrograms(only []string) error {
 	programs := map[string][]byte{}
 	hashes := map[string]string{}
 	for _, platform := range only {
-		system, arch, _ := strings.Cut(platform, "/")
-		env := []string{"GOOS=" + system, "GOARCH=" + arch}
-		path := filepath.Join(m.work, "kiln-"+system+"-"+arch)
-		if err := m.build(env, path); err != nil {
+		path, err := m.build(platform)
+		if err != nil {
 			return err
 		}
 		program, err := os.ReadFile(path)
@@ -96,14 +105,13 @@ func (m *maker) addPrograms(only []string) error {
 			return err
 		}
 		programs[platform] = program
-		base := "kiln_" + m.number() + "_" + system + "_" + arch
-		if hashes[platform], err = m.addArchive(base, program); err != nil {
+		if hashes[platform], err = m.addArchive(m.base(platform), program); err != nil {
 			return err
 		}
-		if err := m.addMaterials(base, env); err != nil {
+		if err := m.addMaterials(platform); err != nil {
 			return err
 		}
-		if system == "linux" {
+		if arch, linux := strings.CutPrefix(platform, "linux/"); linux {
 			if err := m.addDeb(arch, path); err != nil {
 				return err
 			}
@@ -117,7 +125,7 @@ func (m *maker) addPrograms(only []string) error {
 
 // addMaterials writes the bill of materials of a program: the modules that are in it, with their
 // licenses and hashes. The bill has the hash of the program that wrote it, too.
-func (m *maker) addMaterials(base string, env []string) error {
+func (m *maker) addMaterials(platform string) error {
 	tool := filepath.Join(m.work, "cyclonedx-gomod")
 	if _, err := os.Stat(tool); err != nil {
 		if _, err := m.run("go", "build", "-trimpath", "-buildvcs=false",
@@ -126,8 +134,9 @@ func (m *maker) addMaterials(base string, env []string) error {
 			return err
 		}
 	}
-	_, err := m.runWith(env, tool, "app", "-json", "-licenses", "-std", "-noserial", "-notimestamp",
-		"-main", "cmd/kiln", "-output", filepath.Join(m.out, base+".cdx.json"), m.source)
+	_, err := m.runWith(environment(platform), tool, "app", "-json", "-licenses", "-std",
+		"-noserial", "-notimestamp", "-main", "cmd/kiln",
+		"-output", filepath.Join(m.out, m.base(platform)+".cdx.json"), m.source)
 	return err
 }
 

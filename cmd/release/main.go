@@ -69,6 +69,11 @@ type maker struct {
 // number is the version as packages and file names have it, without the v.
 func (m *maker) number() string { return strings.TrimPrefix(m.version, "v") }
 
+// base is how the names of the files for a platform begin.
+func (m *maker) base(platform string) string {
+	return "kiln_" + m.number() + "_" + strings.ReplaceAll(platform, "/", "_")
+}
+
 // release makes the folder out, which must not exist.
 func release(out, key string, only []string) error {
 	if _, err := os.Lstat(out); err == nil {

@@ -56,9 +56,8 @@ func (m *maker) addFormula(hashes map[string]string) error {
 			continue
 		}
 		system, arch, _ := strings.Cut(platform, "/")
-		name := "kiln_" + m.number() + "_" + system + "_" + arch + ".tar.gz"
 		systems[brew[system]] = append(systems[brew[system]],
-			archive{brew[arch], name, hashes[platform]})
+			archive{brew[arch], m.base(platform) + ".tar.gz", hashes[platform]})
 	}
 	var b bytes.Buffer
 	if err := formula.Execute(&b, struct {
@@ -93,7 +92,7 @@ func (m *maker) addModule() error {
 	if err != nil {
 		return err
 	}
-	requirements, err := m.runWith(nil, "git", "show", m.commit+":go.mod")
+	requirements, err := os.ReadFile(filepath.Join(m.source, "go.mod"))
 	if err != nil {
 		return err
 	}
