@@ -235,18 +235,21 @@ func TestForms(t *testing.T) {
 				strings.Repeat("a", 40)}},
 		{"a registry's password", []string{`{"auths":{"registry.example.com":{"auth":"` +
 			in64("me:hunter2") + `"}}}`, `[plugins."x".registry.configs."a".auth]` +
-			"\n  auth = \"" + in64("me:hunter2") + `"`}},
+			"\n  auth = \"" + in64("me:hunter2") + `"`, `_auth = "` + in64("me:hunter2") + `"`}},
 		{"a registry's token",
 			[]string{`{"auths":{"a":{"identitytoken":"0123456789abcdef-0123"}}}`}},
 		{"", []string{`{"auths":{"registry.example.com":{}},"credsStore":"pass"}`, `{"auth":""}`,
 			`auth = "password"`, `{"auths":{"a":{"auth":"` + in64("me:changeme") + `"}}}`}},
 		{"a password in a URL", []string{"HTTPS_PROXY=http://me:hunter2@proxy.example.com:3128",
-			"redis://:hunter2@cache:6379/0", "http://u:p@h:1"}},
+			"redis://:hunter2@cache:6379/0", "http://u:p@h:1", "a://b:c@d",
+			"first https://example.com/ and https://example.org\n, then ftp://me:hunter2@host",
+			"git://me@a.example/ then \"http://me:hunter2@b.example\""}},
 		{"", []string{
 			"https://example.com:8443/a@b", "ssh://git@example.com:22/a",
 			"docker://alpine:3.18@sha256:" + word + word,
 			"http://user:password@proxy.example.com", "http://$USER:$PASS@proxy.example.com",
-			"http://[fd00::1]:80/", "https://me@example.com",
+			"http://[fd00::1]:80/", "https://me@example.com", "https://a.example/x?y=z:u:p@h:1",
+			"see http://a.example then http://b.example/u:p@h",
 		}},
 
 		// Random values that are no secrets.

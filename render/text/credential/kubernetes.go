@@ -20,7 +20,9 @@ var (
 // kubeconfigUser matches a kubeconfig whose user has a token or a password, anywhere in a text and
 // at any depth.
 func kubeconfigUser(text []byte) string {
-	if !bytes.Contains(text, []byte("contexts")) && !bytes.Contains(text, []byte("users")) {
+	has := func(word string) bool { return bytes.Contains(text, []byte(word)) }
+	if !has("contexts") && !has("users") || !has("token") && !has("password") &&
+		!has("client-secret") {
 		return ""
 	}
 	for user := range blocks(text, userKey) {

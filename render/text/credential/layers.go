@@ -169,6 +169,9 @@ var encoded = func() (set [256]bool) {
 	return set
 }()
 
+// endsLine holds the characters with which the gap between two lines may begin.
+var endsLine = [256]bool{'\n': true, '\r': true, ' ': true, '\t': true, '\\': true}
+
 // runs returns the parts of a text that may be base64 or hex. It joins consecutive lines. It also
 // returns lines alone, and the joined lines without the first one, because joining may be wrong.
 func runs(text []byte) iter.Seq[[]byte] {
@@ -196,6 +199,9 @@ func runs(text []byte) iter.Seq[[]byte] {
 					i++
 				}
 				continue
+			}
+			if len(line) < minRun && i < len(text) && !endsLine[text[i]] {
+				continue // a word of a text
 			}
 			next, at := lines.continuation(text, i)
 			if len(next) == 0 {
@@ -243,7 +249,8 @@ func behindPath(run []byte) iter.Seq[[]byte] {
 // runAt returns the characters of base64 at the beginning of a text, without the dashes around PEM.
 func runAt(text []byte) []byte {
 	end := 0
-	for end < len(text) && encoded[text[end]] && !bytes.HasPrefix(text[end:], []byte("-----")) {
+	for end < len(text) && encoded[text[end]] &&
+		(text[end] != '-' || !bytes.HasPrefix(text[end:], []byte("-----"))) {
 		end++
 	}
 	return text[:end]

@@ -91,7 +91,8 @@ var forms = []form{
 	{name: "a password in an HTTP header", hints: []string{"asic ", "ASIC "},
 		pattern: regexp.MustCompile(`\b(?i:basic)[ \t]+([A-Za-z0-9+/]{8,}={0,2})`),
 		accepts: userAndPassword},
-	{name: "a token of GitHub", hints: []string{"gh", "github_pat_"},
+	{name: "a token of GitHub",
+		hints: []string{"ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_"},
 		pattern: regexp.MustCompile(
 			`\b(?:gh[pousr]_([A-Za-z0-9]{36})|github_pat_([A-Za-z0-9_]{22,}))`), accepts: hasDigit},
 	{name: "a token of GitLab", hints: []string{"glpat-"},
@@ -100,13 +101,13 @@ var forms = []form{
 		pattern: regexp.MustCompile(`\bxox[abpr]-([0-9][\w-]{16,})`), accepts: hasDigit},
 	{name: "a token of Vault", hints: []string{"hvs."},
 		pattern: regexp.MustCompile(`\bhvs\.([\w-]{24,})`), accepts: hasDigit},
-	{name: "an access key of AWS", hints: []string{"ecret", "ECRET"},
+	{name: "an access key of AWS", hints: []string{"aws", "AWS", "Aws"},
 		pattern: regexp.MustCompile(
 			`(?i)\baws_?secret_?(?:access_?)?key["']?\s*[:=]\s*["']?` +
 				`([A-Za-z0-9+/]{40})(?:[^A-Za-z0-9+/=]|$)`), accepts: hasDigit},
-	// The entries that docker login writes, and auth of containerd's configuration.
+	// The entries that docker login writes, auth of containerd's configuration, and _auth of npm.
 	{name: "a registry's password", hints: []string{"auth"},
-		pattern: regexp.MustCompile(`\bauth["']?\s*[:=]\s*["']([A-Za-z0-9+/]{6,}={0,2})["']`),
+		pattern: regexp.MustCompile(`auth["']?\s*[:=]\s*["']([A-Za-z0-9+/]{6,}={0,2})["']`),
 		accepts: userAndPassword},
 	{name: "a registry's token", hints: []string{"identitytoken", "registrytoken"},
 		pattern: regexp.MustCompile(
@@ -162,8 +163,14 @@ var userInURL = regexp.MustCompile(
 
 // urlPassword matches a URL with a password. An image with a tag and a digest looks like one.
 func urlPassword(text []byte) string {
-	if bytes.IndexByte(text, '@') < 0 {
-		return ""
+	// The pattern is slow, and only a URL with an @ before its path can match it.
+	for rest, hasUser := text, false; !hasUser; {
+		var found bool
+		if _, rest, found = bytes.Cut(rest, []byte("://")); !found {
+			return ""
+		}
+		end := bytes.IndexAny(rest, "/@\"'<> \t\r\n\f")
+		hasUser = end >= 0 && rest[end] == '@'
 	}
 	for _, found := range userInURL.FindAllSubmatch(text, -1) {
 		if !placeholder.Match(found[1]) && !bytes.HasPrefix(found[2], []byte("sha256:")) {
