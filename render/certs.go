@@ -156,14 +156,22 @@ func DocumentsCerts(dir string) (cluster string, list []certs.Entry, err error) 
 	}
 	defer func() { _ = root.Close() }()
 	open := func(name string) ([]byte, error) { return readInside(root, dir, name) }
-	var scans []*certs.Scan
-	err = review.OpenMachines(inv, open, func(i int, u *review.Unpacked) error {
+	documents, err := review.NewDocuments(inv, open)
+	if err != nil {
+		return "", nil, fmt.Errorf("%s: %w", dir, err)
+	}
+	scans := make([]*certs.Scan, len(inv.Documents))
+	err = concurrently(len(scans), func(i int) error {
+		u, err := documents.Machine(i)
+		if err != nil {
+			return err
+		}
 		e, n := &inv.Documents[i], u.Node()
 		m := machineOf(n, u.BodyCA(), e.Node, e.Pool)
 		if n.File(plan.BootstrapConf) != nil {
 			m.Until = e.ValidUntil
 		}
-		scans = append(scans, certs.Find(m))
+		scans[i] = certs.Find(m)
 		return nil
 	})
 	if err != nil {

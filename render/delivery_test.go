@@ -25,7 +25,7 @@ func unpacked(t *testing.T, name string, data []byte) node.Node {
 	var err error
 	switch name {
 	case "config.ign", "body.ign":
-		n, err = ignition.Unpack(data)
+		n, err = new(ignition.Unpacker).Unpack(data)
 	case "user-data":
 		n, err = cloudinit.Unpack(data)
 	case "body.sh":

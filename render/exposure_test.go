@@ -45,7 +45,7 @@ func TestExposure(t *testing.T) {
 		for i, n := range nodes(t, name) {
 			m := r.Plan.Machines[i]
 			m.Platform.Limit = 0 // some would be too large
-			d, err := document.Pack(r.SecretCluster(), &m, n)
+			d, err := document.NewPacker(r.SecretCluster()).Pack(&m, n)
 			require.NoError(t, err)
 			e := d.Entry.Exposure
 			doc, err := document.Parse(d.Files[0].Data)

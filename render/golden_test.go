@@ -176,7 +176,7 @@ func TestFormats(t *testing.T) {
 				for form, doc := range packed(t, n) {
 					unpack := cloudinit.Unpack
 					if strings.HasPrefix(form, "Ignition") {
-						unpack = ignition.Unpack
+						unpack = new(ignition.Unpacker).Unpack
 					}
 					got, err := unpack(doc)
 					require.NoError(t, err)

@@ -195,9 +195,9 @@ func visible(r *render.Cluster, old *change.Cluster) (map[string][]byte, error) 
 		}
 		var doc []byte
 		if len(n.Extra) > 0 {
-			doc, err = ignition.Pack(n, 0)
+			doc, err = new(ignition.Packer).Pack(n, 0)
 		} else {
-			doc, err = cloudinit.Pack(n, 0, false)
+			doc, err = new(cloudinit.Packer).Pack(n, 0, false)
 		}
 		if err != nil {
 			return nil, err

@@ -49,15 +49,15 @@ var documentForms = []form{
 	{
 		name: "ignition",
 		pack: func(n *node.Node, p *target.Platform) ([]byte, error) {
-			return ignition.Pack(n, p.Limit)
+			return new(ignition.Packer).Pack(n, p.Limit)
 		},
-		unpack: ignition.Unpack,
+		unpack: new(ignition.Unpacker).Unpack,
 		can:    func(n *node.Node) bool { return len(n.CloudConfig) == 0 },
 	},
 	{
 		name: "cloud-init",
 		pack: func(n *node.Node, p *target.Platform) ([]byte, error) {
-			return cloudinit.Pack(n, p.Limit, p.TextOnly)
+			return new(cloudinit.Packer).Pack(n, p.Limit, p.TextOnly)
 		},
 		unpack: cloudinit.Unpack,
 		can:    func(n *node.Node) bool { return len(n.Extra) == 0 },

@@ -54,7 +54,7 @@ func userDatas(t testing.TB) (docs []userData) {
 				require.True(t, cloudinit.IsBody(d.body))
 			} else {
 				var err error
-				d.text, err = cloudinit.Pack(n, 0, false)
+				d.text, err = new(cloudinit.Packer).Pack(n, 0, false)
 				require.NoError(t, err)
 			}
 			d.read(t)

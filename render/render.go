@@ -26,6 +26,7 @@ type Cluster struct {
 	*assembly.Cluster
 
 	explainer *explain.Explainer
+	packer    *document.Packer
 
 	// checker returns the checker of the cluster, which its first call makes.
 	checker func() *check.Checker
@@ -61,7 +62,9 @@ func newCluster(a *assembly.Cluster, err error) (*Cluster, error) {
 	if len(problems) > 0 {
 		return nil, problems
 	}
-	r := &Cluster{Cluster: a, explainer: explain.New(a)}
+	r := &Cluster{
+		Cluster: a, explainer: explain.New(a), packer: document.NewPacker(secretCluster(a)),
+	}
 	r.checker = sync.OnceValue(func() *check.Checker {
 		return check.New(&check.Cluster{
 			Cluster: *secretCluster(a), Bundle: a.Bundle,
@@ -103,7 +106,7 @@ func (r *Cluster) Document(i int) (*document.Document, error) {
 	if err != nil {
 		return nil, err
 	}
-	return document.Pack(secretCluster(r.Cluster), &r.Plan.Machines[i], n)
+	return r.packer.Pack(&r.Plan.Machines[i], n)
 }
 
 // checked returns everything that the i-th machine of the plan receives, and fails if Check does.

@@ -45,7 +45,7 @@ func TestCloudInitSchema(t *testing.T) {
 				line, _, _ := bytes.Cut(n.Files[i].Content, []byte("\n"))
 				n.Files[i].Content = append(line, '\n')
 			}
-			doc, err := cloudinit.Pack(n, 0, false)
+			doc, err := new(cloudinit.Packer).Pack(n, 0, false)
 			require.NoError(t, err)
 			require.NoError(t, os.WriteFile(filepath.Join(dir, name+" "+n.Name), doc, 0o600))
 			count++

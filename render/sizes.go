@@ -55,7 +55,7 @@ func (r *Cluster) size(i int, shares map[string]int) (Size, error) {
 		return Size{}, err
 	}
 	m := &r.Plan.Machines[i]
-	d, err := document.Pack(secretCluster(r.Cluster), m, n)
+	d, err := r.packer.Pack(m, n)
 	if err != nil {
 		return Size{}, err
 	}
@@ -122,12 +122,7 @@ const ownObjects = "addons"
 // Write does. progress is called after each machine, with the number of machines done; it may be
 // nil.
 func (r *Cluster) Try(progress func(done int)) error {
-	errs := make([]error, r.Machines())
-	for i := range errs {
-		_, errs[i] = r.Document(i)
-		if progress != nil {
-			progress(i + 1)
-		}
-	}
-	return joinErrors(errs)
+	w := &writer{cluster: r, options: Options{Progress: progress}}
+	_, err := w.machines()
+	return err
 }

@@ -40,13 +40,27 @@ func DocumentsState(dir string) (*change.Cluster, error) {
 		return nil, err
 	}
 	defer func() { _ = root.Close() }()
-	c, err := review.FromDocuments(inv, func(name string) ([]byte, error) {
-		return readInside(root, dir, name)
-	})
+	c, err := stateOf(inv, func(name string) ([]byte, error) { return readInside(root, dir, name) })
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", dir, err)
 	}
 	return c, nil
+}
+
+// stateOf reads the documents of an inventory.
+func stateOf(
+	inv *document.Inventory, open func(name string) ([]byte, error),
+) (*change.Cluster, error) {
+	documents, err := review.NewDocuments(inv, open)
+	if err != nil {
+		return nil, err
+	}
+	t, err := documents.Twin()
+	if err != nil {
+		return nil, err
+	}
+	err = concurrently(len(inv.Documents), func(i int) error { return documents.AddTo(t, i) })
+	return t.State(), err
 }
 
 // DocumentRoots returns the fingerprints of the roots of the documents in the output folder dir, by
@@ -66,7 +80,7 @@ func DocumentRoots(dir string, inv *document.Inventory) map[string]string {
 	defer func() { _ = root.Close() }()
 	one := *inv
 	one.Documents = inv.Documents[first : first+1]
-	c, err := review.FromDocuments(&one, func(name string) ([]byte, error) {
+	c, err := stateOf(&one, func(name string) ([]byte, error) {
 		return readInside(root, dir, name)
 	})
 	if err != nil {

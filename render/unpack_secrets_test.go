@@ -223,7 +223,7 @@ func TestConcealed(t *testing.T) {
 		if row.path != node.List { // kiln's own files come with their list
 			n.Files = append(n.Files, node.File{Path: node.List, Content: []byte("end\n")})
 		}
-		doc, err := cloudinit.Pack(n, 0, false)
+		doc, err := new(cloudinit.Packer).Pack(n, 0, false)
 		require.NoError(t, err, row.name)
 		u, err := review.ParseDocument(doc)
 		require.NoError(t, err, row.name)

@@ -35,24 +35,27 @@ func packed(t testing.TB, n *node.Node) map[string][]byte {
 func pack(n *node.Node) (out map[string][]byte, err error) {
 	out = map[string][]byte{}
 	if len(n.CloudConfig) == 0 { // what only cloud-init can express
-		if out["Ignition"], err = ignition.Pack(n, 0); err != nil {
+		if out["Ignition"], err = new(ignition.Packer).Pack(n, 0); err != nil {
 			return nil, err
 		}
-		if out["Ignition, compressed"], err = ignition.Pack(n, len(out["Ignition"])-1); err != nil {
+		tooFew := len(out["Ignition"]) - 1
+		out["Ignition, compressed"], err = new(ignition.Packer).Pack(n, tooFew)
+		if err != nil {
 			return nil, err
 		}
 	}
 	if len(n.Extra) > 0 {
 		return out, nil // only Ignition can express it
 	}
-	if out["cloud-init"], err = cloudinit.Pack(n, 0, false); err != nil {
+	if out["cloud-init"], err = new(cloudinit.Packer).Pack(n, 0, false); err != nil {
 		return nil, err
 	}
 	tooFew := len(out["cloud-init"]) - 1
-	if out["cloud-init, compressed"], err = cloudinit.Pack(n, tooFew, false); err != nil {
+	out["cloud-init, compressed"], err = new(cloudinit.Packer).Pack(n, tooFew, false)
+	if err != nil {
 		return nil, err
 	}
-	out["cloud-init, compressed as text"], err = cloudinit.Pack(n, tooFew, true)
+	out["cloud-init, compressed as text"], err = new(cloudinit.Packer).Pack(n, tooFew, true)
 	return out, err
 }
 
@@ -171,9 +174,9 @@ func TestUnpackCut(t *testing.T) {
 		sum := sha512.Sum512(body)
 		kept.Remote = &node.Remote{URL: "https://example.com/body.sh",
 			SHA512: hex.EncodeToString(sum[:])}
-		whole, err := cloudinit.Pack(n, 0, false)
+		whole, err := new(cloudinit.Packer).Pack(n, 0, false)
 		require.NoError(t, err)
-		bare, err := cloudinit.Pack(kept, 0, false)
+		bare, err := new(cloudinit.Packer).Pack(kept, 0, false)
 		require.NoError(t, err)
 		for name, row := range map[string]struct{ doc, body []byte }{
 			"all in it": {whole, nil}, "with a body": {bare, body},
@@ -258,7 +261,7 @@ func TestUnpackTree(t *testing.T) {
 		Links: []node.Link{{Path: "/etc/a/b/l", Target: "c"}},
 		Units: []node.Unit{{Name: "x.service", Enabled: true}},
 	}
-	doc, err := cloudinit.Pack(n, 0, false)
+	doc, err := new(cloudinit.Packer).Pack(n, 0, false)
 	require.NoError(t, err)
 	u, err := review.ParseDocument(doc)
 	require.NoError(t, err)

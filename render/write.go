@@ -236,21 +236,33 @@ func (w *writer) machines() ([]document.Entry, error) {
 	return entries, err
 }
 
-// machine renders the i-th machine of the plan and stages its files.
+// stage stages the files of a document, if this run writes documents.
+func (w *writer) stage(d *document.Document) error {
+	if w.documents == nil {
+		return nil
+	}
+	for _, f := range d.Files {
+		if err := w.documents.Stage(path.Join(d.Dir, f.Name), f.Data); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// machine renders the i-th machine of the plan and stages its files. A run without any folder tries
+// whether the machine can be packed.
 func (w *writer) machine(i int) (entry document.Entry, err error) {
 	n, err := w.cluster.checked(i)
 	if err != nil {
 		return document.Entry{}, err
 	}
-	if w.documents != nil {
-		d, err := document.Pack(secretCluster(w.cluster.Cluster), &w.cluster.Plan.Machines[i], n)
+	if w.documents != nil || w.twin == nil {
+		d, err := w.cluster.packer.Pack(&w.cluster.Plan.Machines[i], n)
 		if err != nil {
 			return document.Entry{}, err
 		}
-		for _, f := range d.Files {
-			if err := w.documents.Stage(path.Join(d.Dir, f.Name), f.Data); err != nil {
-				return document.Entry{}, err
-			}
+		if err := w.stage(d); err != nil {
+			return document.Entry{}, err
 		}
 		entry = d.Entry
 	}

@@ -76,7 +76,7 @@ func unpackAll(folder string, out io.Writer) error {
 		unpack       func([]byte) (node.Node, error)
 	}{
 		{"user-data", "cloud-init", cloudinit.Unpack},
-		{"config.ign", "ignition", ignition.Unpack},
+		{"config.ign", "ignition", new(ignition.Unpacker).Unpack},
 	} {
 		paths, err := filepath.Glob(filepath.Join(folder, "*", d.name))
 		if err != nil {
@@ -238,15 +238,15 @@ func one(dir, text, version, out string) error {
 }
 
 func asIgnition(n *node.Node) (node.Node, error) {
-	doc, err := ignition.Pack(n, 0)
+	doc, err := new(ignition.Packer).Pack(n, 0)
 	if err != nil {
 		return node.Node{}, err
 	}
-	return ignition.Unpack(doc)
+	return new(ignition.Unpacker).Unpack(doc)
 }
 
 func asCloudInit(n *node.Node) (node.Node, error) {
-	doc, err := cloudinit.Pack(n, 0, false)
+	doc, err := new(cloudinit.Packer).Pack(n, 0, false)
 	if err != nil {
 		return node.Node{}, err
 	}

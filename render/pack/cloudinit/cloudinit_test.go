@@ -78,7 +78,7 @@ func nodeOfSize(files int) *node.Node {
 
 func TestPack(t *testing.T) {
 	t.Parallel()
-	got, err := cloudinit.Pack(full(), 0, false)
+	got, err := new(cloudinit.Packer).Pack(full(), 0, false)
 	require.NoError(t, err)
 	want, err := os.ReadFile("testdata/full.yaml")
 	require.NoError(t, err)
@@ -186,7 +186,7 @@ func TestOwners(t *testing.T) {
 			{Path: "/etc/pin", Mode: 0o600, User: "core", Group: "1000"},
 		},
 	}
-	doc, err := cloudinit.Pack(n, 0, false)
+	doc, err := new(cloudinit.Packer).Pack(n, 0, false)
 	require.NoError(t, err)
 	require.Contains(t, string(doc), "\n  owner: \"root:root\"\n")
 	all := commands(t, n, "bootcmd")
@@ -208,15 +208,15 @@ func TestRoundTrip(t *testing.T) {
 			t.Run(fmt.Sprintf("%s, limit %d, text %v", c.name, limit, form.text),
 				func(t *testing.T) {
 					t.Parallel()
-					doc, err := cloudinit.Pack(c.n, limit, form.text)
+					doc, err := new(cloudinit.Packer).Pack(c.n, limit, form.text)
 					require.NoError(t, err)
 					got, err := cloudinit.Unpack(doc)
 					require.NoError(t, err)
 					require.Equal(t, c.n.Delivered(), got)
 
-					doc, err = ignition.Pack(c.n, limit)
+					doc, err = new(ignition.Packer).Pack(c.n, limit)
 					require.NoError(t, err)
-					other, err := ignition.Unpack(doc)
+					other, err := new(ignition.Unpacker).Unpack(doc)
 					require.NoError(t, err)
 					require.Equal(t, got, other, "Ignition and cloud-init")
 				})
@@ -227,22 +227,22 @@ func TestRoundTrip(t *testing.T) {
 func TestCompressed(t *testing.T) {
 	t.Parallel()
 	n := nodeOfSize(50)
-	plain, err := cloudinit.Pack(n, 0, false)
+	plain, err := new(cloudinit.Packer).Pack(n, 0, false)
 	require.NoError(t, err)
 
-	same, err := cloudinit.Pack(n, len(plain), false)
+	same, err := new(cloudinit.Packer).Pack(n, len(plain), false)
 	require.NoError(t, err)
 	assert.Equal(t, string(plain), string(same), "a document that fits is not compressed")
 
-	doc, err := cloudinit.Pack(n, len(plain)-1, false)
+	doc, err := new(cloudinit.Packer).Pack(n, len(plain)-1, false)
 	require.NoError(t, err)
-	again, err := cloudinit.Pack(n, len(plain)-1, false)
+	again, err := new(cloudinit.Packer).Pack(n, len(plain)-1, false)
 	require.NoError(t, err)
 	assert.Equal(t, doc, again)
 	assert.Equal(t, []byte{0x1f, 0x8b, 8, 0, 0, 0, 0, 0}, doc[:8], "no name, no time")
 	assert.Less(t, len(doc), len(plain))
 
-	text, err := cloudinit.Pack(n, len(plain)-1, true)
+	text, err := new(cloudinit.Packer).Pack(n, len(plain)-1, true)
 	require.NoError(t, err)
 	assert.NotContains(t, strings.Map(func(r rune) rune {
 		if r == '\n' || r >= ' ' && r <= '~' {
@@ -278,7 +278,7 @@ func FuzzRoundTrip(f *testing.F) {
 			Dirs:  []node.Dir{{Path: p + ".d", Mode: mode, User: user, Group: group}},
 			Links: []node.Link{{Path: p + ".l", Target: p}},
 		}
-		doc, err := cloudinit.Pack(n, len(content)%2, len(content)%4 == 1)
+		doc, err := new(cloudinit.Packer).Pack(n, len(content)%2, len(content)%4 == 1)
 		valid := utf8.ValidString(p) && !strings.Contains(p, "\x00") && path.IsAbs(p) &&
 			path.Clean(p) == p && path.Clean(p+".d") == p+".d" &&
 			mode <= 0o777 && isAccount(user) && isAccount(group) &&
@@ -296,9 +296,9 @@ func FuzzRoundTrip(f *testing.F) {
 		fetched, err := cloudinit.UnpackBody(body)
 		require.NoError(t, err)
 		require.Equal(t, got, fetched)
-		doc, err = ignition.Pack(n, len(content)%2)
+		doc, err = new(ignition.Packer).Pack(n, len(content)%2)
 		require.NoError(t, err)
-		other, err := ignition.Unpack(doc)
+		other, err := new(ignition.Unpacker).Unpack(doc)
 		require.NoError(t, err)
 		require.Equal(t, got, other)
 	})
@@ -316,11 +316,11 @@ func BenchmarkPack(b *testing.B) {
 	} {
 		b.Run(c.name, func(b *testing.B) {
 			n := nodeOfSize(c.files)
-			doc, err := cloudinit.Pack(n, c.limit, false)
+			doc, err := new(cloudinit.Packer).Pack(n, c.limit, false)
 			require.NoError(b, err)
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, err := cloudinit.Pack(n, c.limit, false); err != nil {
+				if _, err := new(cloudinit.Packer).Pack(n, c.limit, false); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -19,7 +19,7 @@ import (
 // commands returns the lists of words in the given part of n's document.
 func commands(t *testing.T, n *node.Node, part string) [][]string {
 	t.Helper()
-	doc, err := cloudinit.Pack(n, 0, false)
+	doc, err := new(cloudinit.Packer).Pack(n, 0, false)
 	require.NoError(t, err)
 	var c map[string]any
 	require.NoError(t, yaml.Unmarshal(doc, &c))
@@ -115,7 +115,7 @@ func TestEnabledUnits(t *testing.T) {
 		"systemctl daemon-reload",
 		"systemctl --no-block start -- a.service",
 	}, all[len(all)-1][5:])
-	doc, err := cloudinit.Pack(n, 0, false)
+	doc, err := new(cloudinit.Packer).Pack(n, 0, false)
 	require.NoError(t, err)
 	got, err := cloudinit.Unpack(doc)
 	require.NoError(t, err)

@@ -69,7 +69,7 @@ func TestPackErrors(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			doc, err := cloudinit.Pack(&c.n, 0, false)
+			doc, err := new(cloudinit.Packer).Pack(&c.n, 0, false)
 			require.ErrorContains(t, err, c.want)
 			assert.Nil(t, doc)
 		})

@@ -51,11 +51,11 @@ func TestFetchDocument(t *testing.T) {
 	t.Parallel()
 	for _, whole := range []bool{true, false} {
 		n := remote(whole)
-		doc, err := cloudinit.Pack(n, 0, false)
+		doc, err := new(cloudinit.Packer).Pack(n, 0, false)
 		require.NoError(t, err)
 		for _, limit := range []int{0, 1} {
 			for _, text := range []bool{false, true} {
-				packed, err := cloudinit.Pack(n, limit, text)
+				packed, err := new(cloudinit.Packer).Pack(n, limit, text)
 				require.NoError(t, err)
 				got, err := cloudinit.Unpack(packed)
 				require.NoError(t, err)

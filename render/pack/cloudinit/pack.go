@@ -16,6 +16,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"kiln.dev/kiln/render/facts/node"
+	"kiln.dev/kiln/render/facts/once"
 	"kiln.dev/kiln/render/pack/compress"
 )
 
@@ -38,6 +39,19 @@ getent passwd "$1" >/dev/null || useradd --system --uid "$2" --gid "$1" --no-cre
 		`${3:+--home-dir "$3"} --shell /usr/sbin/nologin "$1"`
 )
 
+// Packer packs the machines of a cluster, and does once what they have in common. The zero value is
+// ready. Its methods may be called from several goroutines.
+type Packer struct {
+	frames once.Values[frame]  // by the shapes of nodes
+	files  once.Values[[]byte] // the entries of write_files, by their lines and contents
+}
+
+// frame is a document without the entries of write_files: what comes before and behind them.
+type frame struct {
+	head, tail []byte
+	err        error
+}
+
 // Pack returns the user-data of n: #cloud-config that every cloud-init from 22.4 to 26.2 accepts
 // without a warning, equal bytes for equal nodes. Users and directories are made before the files,
 // at every boot. The rest happens at the first boot only: the paths of secrets are protected
@@ -55,37 +69,55 @@ getent passwd "$1" >/dev/null || useradd --system --uid "$2" --gid "$1" --no-cre
 // mode beyond the permission bits, an invalid name, a string that is not UTF-8, the same path, user
 // or unit twice, a unit that is masked and also started, enabled or among the files. The error has
 // all such mistakes, with their paths, never with a content.
-func Pack(n *node.Node, limit int, textOnly bool) ([]byte, error) {
-	if err := check(n); err != nil {
-		return nil, err
+func (p *Packer) Pack(n *node.Node, limit int, textOnly bool) ([]byte, error) {
+	files := n.Alike()
+	f := p.frames.Of(n.Shape(files), func() frame { return newFrame(n, files) })
+	if f.err != nil {
+		return nil, f.err
 	}
-	c := userData(n)
-	if err := checkProtected(n, c.Bootcmd); err != nil {
-		return nil, err
+	parts := [][]byte{f.head}
+	for i := range files {
+		entry := newFile(&files[i])
+		key := []byte(entry.Path + "\n" + entry.Permissions + "\n" + entry.Owner + "\n")
+		parts = append(parts, p.files.Of(append(key, files[i].Content...), func() []byte {
+			return entry.with(files[i].Content).entry()
+		}))
 	}
-	var doc bytes.Buffer
-	doc.WriteString(header)
-	e := yaml.NewEncoder(&doc)
-	e.SetIndent(2)
-	e.CompactSeqIndent()
-	if err := e.Encode(c); err != nil {
-		return nil, fmt.Errorf("encode the cloud-config: %w", err)
-	}
-	if err := e.Close(); err != nil {
-		return nil, fmt.Errorf("encode the cloud-config: %w", err)
-	}
-	if mentionsMIME(doc.Bytes()[:min(doc.Len(), mimeWindow)]) {
+	doc := bytes.Join(append(parts, f.tail), nil)
+	if mentionsMIME(doc[:min(len(doc), mimeWindow)]) {
 		return nil, errors.New(`a path, key or name holds "mime-version:", for which cloud-init ` +
 			`would take the document for a MIME message`)
 	}
-	if limit <= 0 || doc.Len() <= limit {
-		return doc.Bytes(), nil
+	if limit <= 0 || len(doc) <= limit {
+		return doc, nil
 	}
-	zipped := compress.Gzip(doc.Bytes(), n.Breaks()...)
+	zipped := compress.Gzip(doc, n.Breaks()...)
 	if textOnly {
 		return message(zipped), nil
 	}
 	return zipped, nil
+}
+
+// newFrame returns the document of n without the entries of its files.
+func newFrame(n *node.Node, files []node.File) frame {
+	if err := check(n); err != nil {
+		return frame{err: err}
+	}
+	c := userData(n)
+	if err := checkProtected(n, c.Bootcmd); err != nil {
+		return frame{err: err}
+	}
+	mark := file{Path: "kiln"}
+	if len(files) > 0 {
+		c.WriteFiles = []file{mark}
+	}
+	doc, err := encodeYAML(c)
+	if err != nil {
+		return frame{err: fmt.Errorf("encode the cloud-config: %w", err)}
+	}
+	// Every string of the rest is quoted, so these lines stand there once.
+	head, tail, _ := bytes.Cut(doc, mark.entry())
+	return frame{head: append([]byte(header), head...), tail: tail}
 }
 
 // MetaData returns NoCloud's meta-data: the instance's identity, and the machine's name if there is
@@ -101,6 +133,7 @@ func MetaData(name, instance string) []byte {
 	return out
 }
 
+// userData returns the cloud-config of n without write_files.
 func userData(n *node.Node) config {
 	// If the document has no name, the machine gets the platform's name.
 	c := config{PreserveHostname: n.File(hostname) != nil || n.Remote != nil && n.Remote.Named}
@@ -134,22 +167,21 @@ func userData(n *node.Node) config {
 	if n.Remote != nil {
 		c.Bootcmd = append(c.Bootcmd, fetchCommand(n.Remote))
 	}
-	for _, f := range n.Alike() {
-		owner := node.Owner(f.User) + ":" + node.Owner(f.Group)
-		if isNumbered(f) {
-			owner = node.Root + ":" + node.Root
-		}
-		content, encoding := encode(f.Content)
-		c.WriteFiles = append(c.WriteFiles, file{
-			Path:        quoted(f.Path),
-			Permissions: quoted(octal(f.Mode)),
-			Owner:       quoted(owner),
-			Encoding:    encoding,
-			Content:     content,
-		})
-	}
 	c.Bootcmd = append(c.Bootcmd, startCommands(n)...)
 	return c
+}
+
+// newFile returns the entry of write_files for a file, without its content.
+func newFile(f *node.File) file {
+	owner := node.Owner(f.User) + ":" + node.Owner(f.Group)
+	if isNumbered(f) {
+		owner = node.Root + ":" + node.Root
+	}
+	return file{
+		Path:        quoted(f.Path),
+		Permissions: quoted(octal(f.Mode)),
+		Owner:       quoted(owner),
+	}
 }
 
 // beginAgain makes cloud-init repeat its first boot, if that boot was interrupted before the
@@ -170,7 +202,7 @@ func dirCommand(d node.Dir) argv {
 
 // isNumbered reports whether the file's owner or group is a number. write_files looks up names only
 // (cloudinit/util.py, chownbyname, at 26.2), so it gives such a file to root.
-func isNumbered(f node.File) bool {
+func isNumbered(f *node.File) bool {
 	return number.MatchString(f.User) || number.MatchString(f.Group)
 }
 

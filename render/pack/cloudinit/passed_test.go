@@ -32,7 +32,7 @@ func TestPassed(t *testing.T) {
 			for _, keys := range [][]string{nil, {"ssh-ed25519 AAAA you"}} {
 				n := &node.Node{CloudConfig: json.RawMessage(doc), AuthorizedKeys: keys}
 				for _, limit := range []int{0, 1} {
-					packed, err := cloudinit.Pack(n, limit, false)
+					packed, err := new(cloudinit.Packer).Pack(n, limit, false)
 					require.NoError(t, err)
 					got, err := cloudinit.Unpack(packed)
 					require.NoError(t, err)
@@ -60,7 +60,7 @@ func TestPassed(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			_, err := cloudinit.Pack(&row.n, 0, false)
+			_, err := new(cloudinit.Packer).Pack(&row.n, 0, false)
 			require.ErrorContains(t, err, row.want)
 			require.NotContains(t, err.Error(), "hunter2")
 		})

@@ -60,7 +60,7 @@ func TestProtected(t *testing.T) {
 			require.Equal(t, []string{row.file.Path}, made, row.name)
 		}
 		require.NoError(t, checkProtected(n, c.Bootcmd), row.name)
-		doc, err := Pack(n, 0, false)
+		doc, err := new(Packer).Pack(n, 0, false)
 		require.NoError(t, err, row.name)
 		got, err := Unpack(doc)
 		require.NoError(t, err, row.name)
@@ -86,7 +86,7 @@ func TestProtectsNoOther(t *testing.T) {
 	n := &node.Node{Files: []node.File{
 		{Path: "/etc/a", Mode: 0o600, Secret: "a"}, {Path: "/etc/b", Mode: 0o600, Secret: "b"},
 		{Path: "/etc/c", Mode: 0o644}}}
-	doc, err := Pack(n, 0, false)
+	doc, err := new(Packer).Pack(n, 0, false)
 	require.NoError(t, err)
 	const list = `"--", "/etc/a", "/etc/b"]`
 	require.Equal(t, 1, strings.Count(string(doc), list))

@@ -50,7 +50,7 @@ func startCommand(lines []string) argv {
 func scriptLines(n *node.Node) (lines []string) {
 	line := func(words ...string) { lines = append(lines, shellLineOf(words)) }
 	for _, f := range n.Alike() {
-		if isNumbered(f) {
+		if isNumbered(&f) {
 			line("chown", "--", node.Owner(f.User)+":"+node.Owner(f.Group), f.Path)
 		}
 	}

@@ -53,7 +53,7 @@ json.dump({"files": files, "bootcmd": doc.get("bootcmd", [])}, sys.stdout)
 	}{"random texts", random}) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			doc, err := cloudinit.Pack(c.n, 0, false)
+			doc, err := new(cloudinit.Packer).Pack(c.n, 0, false)
 			require.NoError(t, err)
 			cmd := exec.Command(python, "-c", script)
 			cmd.Stdin = bytes.NewReader(doc)
@@ -84,7 +84,7 @@ func TestSchema(t *testing.T) {
 	for _, c := range machines {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			doc, err := cloudinit.Pack(c.n, 0, false)
+			doc, err := new(cloudinit.Packer).Pack(c.n, 0, false)
 			require.NoError(t, err)
 			name := filepath.Join(t.TempDir(), "user-data")
 			require.NoError(t, os.WriteFile(name, doc, 0o600))

@@ -74,7 +74,7 @@ func Budget(m *plan.Machine, n *node.Node) ([]Part, error) {
 // format cannot express n.
 func Share(m *plan.Machine, n *node.Node, size int, isOf func(*node.File) bool) (int, error) {
 	pack := compressedSize
-	plain, err := envelope(m, n, 0)
+	plain, err := new(formats).envelope(m, n, 0)
 	if len(plain) == size {
 		pack = plainSize
 	}
@@ -99,17 +99,17 @@ func without(n *node.Node, isOf func(*node.File) bool) *node.Node {
 }
 
 func plainSize(m *plan.Machine, n *node.Node) (int, error) {
-	plain, err := envelope(m, n, 0)
+	plain, err := new(formats).envelope(m, n, 0)
 	return len(plain), err
 }
 
 // compressedSize returns the size of m's document for n after a quick compression, in bytes.
 func compressedSize(m *plan.Machine, n *node.Node) (int, error) {
-	plain, err := envelope(m, n, 0)
+	plain, err := new(formats).envelope(m, n, 0)
 	if err != nil {
 		return 0, err
 	}
-	doc, err := envelope(m, n, len(plain)-1)
+	doc, err := new(formats).envelope(m, n, len(plain)-1)
 	return len(doc), err
 }
 

@@ -8,7 +8,6 @@ import (
 	"kiln.dev/kiln/render/facts/node"
 	"kiln.dev/kiln/render/facts/target"
 	"kiln.dev/kiln/render/pack/cloudinit"
-	"kiln.dev/kiln/render/pack/ignition"
 	"kiln.dev/kiln/render/plan"
 	"kiln.dev/kiln/render/secret"
 )
@@ -19,19 +18,20 @@ var BodyNames = map[target.Format]string{target.Ignition: "body.ign", target.Clo
 // splitBody divides n according to the delivery mode of m: own stands in the document, and body is
 // the file that the machine fetches. body is nil if everything stands in the document. Both halves
 // were checked together, as one machine, before.
-func splitBody(
-	c *secret.Cluster, m *plan.Machine, n *node.Node,
+func (p *Packer) splitBody(
+	m *plan.Machine, n *node.Node,
 ) (own *node.Node, body *Output, err error) {
 	d := &m.Settings.Delivery
 	if !d.Fetches() {
 		return n, nil, nil
 	}
+	c := p.cluster
 	ca := c.Public.TrustedCA(d.CA, c.Plan.Config.Text(d.CAFrom))
-	own, rest, err := divide(m, n)
+	own, rest, err := p.divide(m, n)
 	if err != nil {
 		return nil, nil, err
 	}
-	body, err = packBody(m, rest)
+	body, err = p.packBody(m, rest)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -50,11 +50,11 @@ func splitBody(
 
 // divide returns the part of n that stands in the document, and the rest, which stands in the body.
 // It fails if the format cannot express n.
-func divide(m *plan.Machine, n *node.Node) (own, rest *node.Node, err error) {
+func (f *formats) divide(m *plan.Machine, n *node.Node) (own, rest *node.Node, err error) {
 	switch mode := m.Settings.Delivery.Mode; {
 	case mode != "pointer":
 		// Pack it whole once: a conflict between the two halves would not show after splitting.
-		if err := packWhole(m, n); err != nil {
+		if _, err := f.envelope(m, n, 0); err != nil {
 			return nil, nil, err
 		}
 		// What only Ignition can express may hold a secret anywhere, so it goes with the secrets.
@@ -79,22 +79,12 @@ func divide(m *plan.Machine, n *node.Node) (own, rest *node.Node, err error) {
 	}
 }
 
-// packWhole fails if n as a whole cannot be expressed in the format of m.
-func packWhole(m *plan.Machine, n *node.Node) error {
-	if m.System.Format == target.Ignition {
-		_, err := ignition.Pack(n, 0)
-		return err
-	}
-	_, err := cloudinit.Pack(n, 0, false)
-	return err
-}
-
 // packBody returns the body that holds rest, in the format of m.
-func packBody(m *plan.Machine, rest *node.Node) (*Output, error) {
+func (f *formats) packBody(m *plan.Machine, rest *node.Node) (*Output, error) {
 	body := &Output{Name: BodyNames[m.System.Format]}
 	var err error
 	if m.System.Format == target.Ignition {
-		body.Data, err = ignition.Pack(rest, 0)
+		body.Data, err = f.ignition.Pack(rest, 0)
 	} else {
 		body.Data, err = cloudinit.Body(rest)
 	}

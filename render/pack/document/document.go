@@ -38,24 +38,40 @@ type Output struct {
 	Data []byte
 }
 
+// Packer packs the machines of one cluster. Its methods may be called from several goroutines.
+type Packer struct {
+	cluster *secret.Cluster
+	formats
+}
+
+// NewPacker returns a packer for a cluster.
+func NewPacker(c *secret.Cluster) *Packer { return &Packer{cluster: c} }
+
+// formats are the packers of both formats, which do once what machines have in common.
+type formats struct {
+	ignition  ignition.Packer
+	cloudinit cloudinit.Packer
+}
+
 // Pack returns the document of n, the finished machine that the plan calls m. Each error names the
 // machine. It fails with config.Problems if the document is larger than the platform accepts. It
 // also fails if the format cannot express the machine, or if the CA of the delivery cannot be read.
-func Pack(c *secret.Cluster, m *plan.Machine, n *node.Node) (*Document, error) {
-	d, err := packMachine(c, m, n)
+func (p *Packer) Pack(m *plan.Machine, n *node.Node) (*Document, error) {
+	d, err := p.machine(m, n)
 	if err != nil {
 		return nil, fmt.Errorf("%s %s: %w", m.Kind(), m.Name, err)
 	}
 	return d, nil
 }
 
-func packMachine(c *secret.Cluster, m *plan.Machine, n *node.Node) (*Document, error) {
-	own, body, err := splitBody(c, m, n)
+func (p *Packer) machine(m *plan.Machine, n *node.Node) (*Document, error) {
+	c := p.cluster
+	own, body, err := p.splitBody(m, n)
 	if err != nil {
 		return nil, err
 	}
 	limit := m.Platform.Limit
-	doc, err := envelope(m, own, limit)
+	doc, err := p.envelope(m, own, limit)
 	if err != nil {
 		return nil, err
 	}
@@ -120,11 +136,11 @@ func packMachine(c *secret.Cluster, m *plan.Machine, n *node.Node) (*Document, e
 
 // envelope returns n in the format of m. It is compressed as far as needed to be no larger than
 // limit bytes; 0 means no limit. The result may still be larger.
-func envelope(m *plan.Machine, n *node.Node, limit int) ([]byte, error) {
+func (f *formats) envelope(m *plan.Machine, n *node.Node, limit int) ([]byte, error) {
 	if m.System.Format == target.Ignition {
-		return ignition.Pack(n, limit)
+		return f.ignition.Pack(n, limit)
 	}
-	return cloudinit.Pack(n, limit, m.Platform.TextOnly)
+	return f.cloudinit.Pack(n, limit, m.Platform.TextOnly)
 }
 
 // instanceID returns cloud-init's instance-id for m. It depends only on the cluster and the

@@ -24,7 +24,15 @@ const maxLayers = 4
 // cloud-init, plain, compressed, in base64, or in the JSON that a cloud's command line prints. It
 // fails on anything else, on a document that is damaged or cut off, and if any layer is larger than
 // 64 MiB. No error quotes a value that may be a secret.
-func Parse(doc []byte) (*node.Node, error) {
+func Parse(doc []byte) (*node.Node, error) { return new(Parser).Parse(doc) }
+
+// Parser reads the documents of a cluster as Parse does, and does once what they have in common.
+// The zero value is ready. Its methods may be called from several goroutines. The nodes share
+// contents, which nobody may change.
+type Parser struct{ ignition ignition.Unpacker }
+
+// Parse does what the function Parse does.
+func (p *Parser) Parse(doc []byte) (*node.Node, error) {
 	if len(doc) > compress.MaxDocument {
 		return nil, fmt.Errorf("larger than %d MiB: this is no boot document",
 			compress.MaxDocument>>20)
@@ -38,7 +46,7 @@ func Parse(doc []byte) (*node.Node, error) {
 			doc = inner // no larger than doc, or than the limit of Gunzip
 			continue
 		}
-		n, err := Decode(doc)
+		n, err := p.Decode(doc)
 		if err != nil {
 			return nil, errors.New(wording.Visible(err.Error(), "\n"))
 		}
@@ -53,12 +61,12 @@ func Parse(doc []byte) (*node.Node, error) {
 
 // Decode reads a boot document that is not packed: Ignition, a user-data, or a body of cloud-init.
 // It fails on anything else.
-func Decode(doc []byte) (*node.Node, error) {
+func (p *Parser) Decode(doc []byte) (*node.Node, error) {
 	var n node.Node
 	var err error
 	switch {
 	case bytes.HasPrefix(bytes.TrimSpace(doc), []byte("{")):
-		n, err = ignition.Unpack(doc)
+		n, err = p.ignition.Unpack(doc)
 	case bytes.HasPrefix(doc, []byte("#cloud-config")), cloudinit.IsMessage(doc):
 		n, err = cloudinit.Unpack(doc)
 	case cloudinit.IsBody(doc):

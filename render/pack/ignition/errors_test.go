@@ -71,7 +71,7 @@ func TestPackErrors(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			doc, err := Pack(&c.n, 0)
+			doc, err := new(Packer).Pack(&c.n, 0)
 			require.ErrorContains(t, err, c.want)
 			assert.Nil(t, doc)
 		})
@@ -114,7 +114,7 @@ func TestUnpackErrors(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			_, err := Unpack([]byte(c.doc))
+			_, err := new(Unpacker).Unpack([]byte(c.doc))
 			require.ErrorContains(t, err, c.want)
 		})
 	}

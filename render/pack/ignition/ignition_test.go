@@ -75,7 +75,7 @@ func nodeOfSize(files int) *node.Node {
 
 func TestPack(t *testing.T) {
 	t.Parallel()
-	got, err := Pack(full(), 0)
+	got, err := new(Packer).Pack(full(), 0)
 	require.NoError(t, err)
 	assert.Equal(t, `{"ignition":{"version":"3.4.0"},`+
 		`"passwd":{"groups":[{"gid":2379,"name":"etcd","system":true},{"gid":990,"name":"probe",`+
@@ -108,7 +108,7 @@ func TestPack(t *testing.T) {
 // takes a number unchanged.
 func TestOwners(t *testing.T) {
 	t.Parallel()
-	got, err := Pack(&node.Node{
+	got, err := new(Packer).Pack(&node.Node{
 		Dirs:  []node.Dir{{Path: "/var/lib/etcd", Mode: 0o700, User: "998", Group: "997"}},
 		Files: []node.File{{Path: "/etc/pin", Mode: 0o600, User: "core", Group: "1000"}},
 	}, 0)
@@ -157,16 +157,16 @@ func TestRoundTrip(t *testing.T) {
 		for _, limit := range []int{0, 1} {
 			t.Run(fmt.Sprintf("%s, limit %d", c.name, limit), func(t *testing.T) {
 				t.Parallel()
-				doc, err := Pack(c.n, limit)
+				doc, err := new(Packer).Pack(c.n, limit)
 				require.NoError(t, err)
-				got, err := Unpack(doc)
+				got, err := new(Unpacker).Unpack(doc)
 				require.NoError(t, err)
 				if len(c.n.Extra) > 0 {
 					assert.JSONEq(t, string(c.n.Extra), string(got.Extra))
 					got.Extra = c.n.Extra
 				}
 				require.Equal(t, c.n.Delivered(), got)
-				again, err := Pack(&got, limit)
+				again, err := new(Packer).Pack(&got, limit)
 				require.NoError(t, err)
 				assert.Equal(t, string(doc), string(again), "packing what was unpacked")
 			})
@@ -206,9 +206,9 @@ func TestContents(t *testing.T) {
 			t.Parallel()
 			n := &node.Node{Files: []node.File{{Path: "/f", Content: []byte(content)}}}
 			for _, limit := range []int{0, 1} {
-				doc, err := Pack(n, limit)
+				doc, err := new(Packer).Pack(n, limit)
 				require.NoError(t, err)
-				got, err := Unpack(doc)
+				got, err := new(Unpacker).Unpack(doc)
 				require.NoError(t, err)
 				require.Equal(t, n.Delivered(), got)
 			}
@@ -238,16 +238,16 @@ func TestDataURL(t *testing.T) {
 func TestStub(t *testing.T) {
 	t.Parallel()
 	n := nodeOfSize(50)
-	plain, err := Pack(n, 0)
+	plain, err := new(Packer).Pack(n, 0)
 	require.NoError(t, err)
 
-	same, err := Pack(n, len(plain))
+	same, err := new(Packer).Pack(n, len(plain))
 	require.NoError(t, err)
 	assert.Equal(t, plain, same, "a document that fits is not compressed")
 
-	doc, err := Pack(n, len(plain)-1)
+	doc, err := new(Packer).Pack(n, len(plain)-1)
 	require.NoError(t, err)
-	again, err := Pack(n, len(plain)-1)
+	again, err := new(Packer).Pack(n, len(plain)-1)
 	require.NoError(t, err)
 	assert.Equal(t, doc, again)
 	cfg, r, err := v3_4.Parse(doc)
@@ -266,7 +266,7 @@ func FuzzRoundTrip(f *testing.F) {
 	f.Fuzz(func(t *testing.T, content []byte, p string, mode uint32, user, group string) {
 		n := &node.Node{Files: []node.File{{Path: p, Mode: mode, User: user, Group: group,
 			Content: content}}}
-		doc, err := Pack(n, len(content)%2)
+		doc, err := new(Packer).Pack(n, len(content)%2)
 		text := utf8.ValidString(p) && utf8.ValidString(user) && utf8.ValidString(group) &&
 			!strings.Contains(p+user+group, "\x00")
 		if !text || !path.IsAbs(p) || path.Clean(p) != p || mode > 0o777 {
@@ -274,7 +274,7 @@ func FuzzRoundTrip(f *testing.F) {
 			return
 		}
 		require.NoError(t, err)
-		got, err := Unpack(doc)
+		got, err := new(Unpacker).Unpack(doc)
 		require.NoError(t, err)
 		require.Equal(t, n.Delivered(), got)
 	})
@@ -292,11 +292,11 @@ func BenchmarkPack(b *testing.B) {
 	} {
 		b.Run(c.name, func(b *testing.B) {
 			n := nodeOfSize(c.files)
-			doc, err := Pack(n, c.limit)
+			doc, err := new(Packer).Pack(n, c.limit)
 			require.NoError(b, err)
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, err := Pack(n, c.limit); err != nil {
+				if _, err := new(Packer).Pack(n, c.limit); err != nil {
 					b.Fatal(err)
 				}
 			}

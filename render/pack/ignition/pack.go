@@ -17,9 +17,11 @@ import (
 	"github.com/coreos/ignition/v2/config/v3_4"
 	"github.com/coreos/ignition/v2/config/v3_4/types"
 	"github.com/coreos/ignition/v2/config/validate"
+	"github.com/coreos/vcontext/path"
 	"github.com/coreos/vcontext/report"
 
 	"kiln.dev/kiln/render/facts/node"
+	"kiln.dev/kiln/render/facts/once"
 	"kiln.dev/kiln/render/pack/compress"
 )
 
@@ -29,6 +31,18 @@ const (
 	noLogin      = "/usr/sbin/nologin"
 	unitDir      = "/etc/systemd/system/"
 )
+
+// Packer packs the machines of a cluster, and does once what they have in common. The zero value is
+// ready. Its methods may be called from several goroutines.
+type Packer struct {
+	// frames holds the documents without the contents of their files, by the shapes of the nodes:
+	// the parts before, between and behind the contents. There is none where validation finds
+	// something.
+	frames once.Values[[][]byte]
+	// urls holds the data URLs of contents as they stand in JSON. There is none where validation
+	// finds something.
+	urls once.Values[[]byte]
+}
 
 // Pack returns the Ignition document of n: JSON in one line, spec 3.4.0, equal bytes for equal
 // nodes. Every file has its mode and replaces a file of the image at its path, and so does every
@@ -44,11 +58,74 @@ const (
 // It fails if Ignition's own validation finds anything, even a warning; if a string is not UTF-8;
 // if a unit is masked and also enabled or among the files; and if n.Extra contradicts n about a
 // path or unit, or replaces the whole config. Errors name the path, unit or user, never a content.
-func Pack(n *node.Node, limit int) ([]byte, error) {
+func (p *Packer) Pack(n *node.Node, limit int) ([]byte, error) {
+	doc, err := p.plain(n)
+	if err != nil || limit <= 0 || len(doc) <= limit {
+		return doc, err
+	}
+	return document(stub(compress.Gzip(doc, n.Breaks()...)))
+}
+
+// plain returns the document of n, not compressed. Where a part of it is not valid, the whole is
+// made and validated, for the error.
+func (p *Packer) plain(n *node.Node) ([]byte, error) {
+	files := n.Alike()
+	frame := p.frames.Of(n.Shape(files), func() [][]byte { return newFrame(n, files) })
+	if frame == nil {
+		return whole(n, files, urlsOf(files))
+	}
+	parts := make([][]byte, 0, 2*len(frame))
+	for i := range files {
+		f := &files[i]
+		url := p.urls.Of(f.Content, func() []byte { return validURL(dataURL(f.Content)) })
+		if url == nil {
+			return whole(n, files, urlsOf(files))
+		}
+		parts = append(parts, frame[i], url)
+	}
+	return bytes.Join(append(parts, frame[len(files)]), nil), nil
+}
+
+// newFrame returns the document of n without the contents of its files: what comes before each of
+// them, and behind the last. It returns nil if validation finds something.
+func newFrame(n *node.Node, files []node.File) [][]byte {
+	rest, err := whole(n, files, contentMark)
+	if err != nil {
+		return nil
+	}
+	var frame [][]byte
+	for i := range files {
+		before, after, ok := bytes.Cut(rest, []byte(contentMark(i)))
+		if !ok || bytes.Contains(after, []byte(contentMark(i))) {
+			return nil // the user's own config has the same words
+		}
+		frame, rest = append(frame, before), after
+	}
+	return append(frame, rest)
+}
+
+// validURL returns a URL as it stands in JSON without its quotes, nil if validation finds something
+// in it.
+func validURL(url string) []byte {
+	r := types.Resource{Source: &url}
+	doc, err := encode(url)
+	if err != nil || len(r.Validate(path.New("json")).Entries) > 0 {
+		return nil
+	}
+	return bytes.Trim(doc, `"`)
+}
+
+// urlsOf returns what returns the data URL of the i-th file.
+func urlsOf(files []node.File) func(i int) string {
+	return func(i int) string { return dataURL(files[i].Content) }
+}
+
+// whole returns the document of n, in which the contents of its files are what url returns.
+func whole(n *node.Node, files []node.File, url func(i int) string) ([]byte, error) {
 	if err := check(n); err != nil {
 		return nil, err
 	}
-	cfg := config(n)
+	cfg := config(n, files, url)
 	if len(n.Extra) > 0 {
 		extra, err := parse(n.Extra)
 		if err == nil {
@@ -62,15 +139,11 @@ func Pack(n *node.Node, limit int) ([]byte, error) {
 	if n.Remote != nil {
 		refer(&cfg, n.Remote)
 	}
-	doc, err := document(cfg)
-	if err != nil || limit <= 0 || len(doc) <= limit {
-		return doc, err
-	}
-	return document(stub(compress.Gzip(doc, n.Breaks()...)))
+	return document(cfg)
 }
 
 // config returns the config of n without n.Extra.
-func config(n *node.Node) types.Config {
+func config(n *node.Node, files []node.File, url func(i int) string) types.Config {
 	cfg := empty()
 	if len(n.AuthorizedKeys) > 0 {
 		// The login user is first in the list, where Unpack looks for it.
@@ -93,12 +166,13 @@ func config(n *node.Node) types.Config {
 			DirectoryEmbedded1: types.DirectoryEmbedded1{Mode: util.IntToPtr(int(d.Mode))},
 		})
 	}
-	for _, f := range n.Alike() {
+	for i := range files {
+		f := &files[i]
 		file := types.File{
 			Node: entry(f.Path, f.User, f.Group),
 			FileEmbedded1: types.FileEmbedded1{
 				Mode:     util.IntToPtr(int(f.Mode)),
-				Contents: types.Resource{Source: util.StrToPtr(dataURL(f.Content))},
+				Contents: types.Resource{Source: util.StrToPtr(url(i))},
 			},
 		}
 		file.Overwrite = util.BoolToPtr(true)
@@ -213,13 +287,13 @@ func document(cfg types.Config) ([]byte, error) {
 	return encode(cfg)
 }
 
-// encode returns cfg as JSON in one line, without empty structs and without escapes that only HTML
-// needs.
-func encode(cfg types.Config) ([]byte, error) {
+// encode returns a config, or a part of one, as JSON in one line, without empty structs and without
+// escapes that only HTML needs.
+func encode(part any) ([]byte, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
-	if err := e.Encode(cfg); err != nil {
+	if err := e.Encode(part); err != nil {
 		return nil, fmt.Errorf("encode the Ignition config: %w", err)
 	}
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil

@@ -25,7 +25,7 @@ func bodyAt(whole bool, ca string) *node.Remote {
 func TestRemote(t *testing.T) {
 	t.Parallel()
 	const ca = "-----BEGIN CERTIFICATE-----\nMIIB+/=\n-----END CERTIFICATE-----\n"
-	pointer, err := Pack(&node.Node{Remote: bodyAt(true, ca)}, 0)
+	pointer, err := new(Packer).Pack(&node.Node{Remote: bodyAt(true, ca)}, 0)
 	require.NoError(t, err)
 	require.Equal(t, `{"ignition":{"config":{"replace":{"source":"https://boot.example.com/cp-1",`+
 		`"verification":{"hash":"sha512-`+strings.Repeat("0a", 64)+`"}}},`+
@@ -38,12 +38,12 @@ func TestRemote(t *testing.T) {
 		bodyAt(false, "")} {
 		n.Remote = r
 		for _, limit := range []int{0, 1} {
-			doc, err := Pack(n, limit)
+			doc, err := new(Packer).Pack(n, limit)
 			require.NoError(t, err)
 			_, report, err := v3_4.Parse(doc)
 			require.NoError(t, err)
 			require.Empty(t, report.Entries)
-			got, err := Unpack(doc)
+			got, err := new(Unpacker).Unpack(doc)
 			require.NoError(t, err)
 			require.Equal(t, n.Delivered(), got)
 		}
@@ -71,7 +71,7 @@ func TestForeignRemote(t *testing.T) {
 	} {
 		doc := `{"ignition":{"version":"3.4.0",` + strings.ReplaceAll(text, "HASH",
 			strings.Repeat("0", 128)) + `}}`
-		got, err := Unpack([]byte(doc))
+		got, err := new(Unpacker).Unpack([]byte(doc))
 		require.NoError(t, err, name)
 		require.Nil(t, got.Remote, name)
 		require.NotEmpty(t, got.Extra, name)

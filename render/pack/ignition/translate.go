@@ -61,7 +61,7 @@ func Translate(snippet string) (node.Node, error) {
 	}
 	var n node.Node
 	if err == nil {
-		err = take(&cfg, &n)
+		err = take(&cfg, &n, urlContent)
 	}
 	if err != nil {
 		return node.Node{}, err

@@ -124,9 +124,9 @@ passwd:
 			assert.Equal(t, string(c.want.Extra), string(got.Extra))
 			assert.Equal(t, c.want, got)
 			for _, limit := range []int{0, 1} {
-				doc, err := Pack(&got, limit)
+				doc, err := new(Packer).Pack(&got, limit)
 				require.NoError(t, err)
-				again, err := Unpack(doc)
+				again, err := new(Unpacker).Unpack(doc)
 				require.NoError(t, err)
 				// The key belongs to the login user: Unpack knows that, and a snippet does not say
 				// it.

@@ -1,12 +1,14 @@
 package ignition
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -14,8 +16,26 @@ import (
 	"github.com/coreos/ignition/v2/config/v3_4/types"
 
 	"kiln.dev/kiln/render/facts/node"
+	"kiln.dev/kiln/render/facts/once"
 	"kiln.dev/kiln/render/pack/compress"
 )
+
+// Unpacker unpacks the documents of a cluster, and does once what they have in common. The zero
+// value is ready. Its methods may be called from several goroutines. The nodes share contents:
+// nobody may change them.
+type Unpacker struct {
+	// configs holds documents without the contents of their files, by their texts.
+	configs once.Values[parsed]
+	// decoded holds what the data URLs of contents hold. There is none where validation finds
+	// something.
+	decoded once.Values[*[]byte]
+}
+
+// parsed is a config, or what is wrong with it.
+type parsed struct {
+	config types.Config
+	err    error
+}
 
 // Unpack returns the machine that doc, a config or a stub made by Pack, describes: for every n
 // without Extra, Unpack(Pack(n)) is n.Delivered(). Name is the content of /etc/hostname without its
@@ -27,15 +47,15 @@ import (
 // It fails if Ignition's validation finds anything in doc or in the config inside it. It also fails
 // if a stub's content is missing, does not decompress, is larger than 64 MiB, has another hash, or
 // is a stub again.
-func Unpack(doc []byte) (node.Node, error) {
-	cfg, err := parseBounded(doc)
+func (u *Unpacker) Unpack(doc []byte) (node.Node, error) {
+	cfg, err := u.parse(doc)
 	if err != nil {
 		return node.Node{}, err
 	}
 	if outer := cfg.Ignition.Config.Replace; outer.Source != nil && remote(&cfg) == nil {
 		inner, err := innerConfig(outer)
 		if err == nil {
-			cfg, err = parseBounded(inner)
+			cfg, err = u.parse(inner)
 		}
 		if err == nil && cfg.Ignition.Config.Replace.Source != nil && remote(&cfg) == nil {
 			err = errors.New("it is replaced once more")
@@ -49,10 +69,87 @@ func Unpack(doc []byte) (node.Node, error) {
 		cfg.Ignition = empty().Ignition
 	}
 	cfg.Passwd = takePasswd(cfg.Passwd, &n)
-	if err := take(&cfg, &n); err != nil {
+	if err := take(&cfg, &n, u.content); err != nil {
 		return node.Node{}, err
 	}
 	return n.Delivered(), nil
+}
+
+// parse returns the config in a document. Where a part of it is not valid, the whole is parsed, for
+// the error.
+func (u *Unpacker) parse(doc []byte) (types.Config, error) {
+	rest, urls := cutContents(doc)
+	shared := u.configs.Of(rest, func() parsed {
+		cfg, err := parseBounded(rest)
+		return parsed{cfg, err}
+	})
+	switch {
+	case len(urls) == 0:
+		return shared.config, shared.err
+	case shared.err != nil:
+		return parseBounded(doc)
+	}
+	cfg := shared.config
+	cfg.Storage.Files = slices.Clone(cfg.Storage.Files)
+	next := 0
+	for i := range cfg.Storage.Files {
+		source := &cfg.Storage.Files[i].Contents.Source
+		if *source != nil && next < len(urls) && **source == contentMark(next) {
+			if u.decode(urls[next]) == nil {
+				return parseBounded(doc)
+			}
+			*source = util.StrToPtr(string(urls[next]))
+			next++
+		}
+	}
+	if next < len(urls) {
+		return parseBounded(doc)
+	}
+	return cfg, nil
+}
+
+// contentsKey comes before the data URL of a file's content. In a string of JSON its quotes would
+// have backslashes, and nothing but a file has such a key.
+const contentsKey = `"contents":{"source":"`
+
+func contentMark(i int) string { return fmt.Sprintf("data:,kiln-content-%d.", i) }
+
+// cutContents returns a document with marks in the places of the data URLs of contents, and these.
+func cutContents(doc []byte) (rest []byte, urls [][]byte) {
+	key := []byte(contentsKey)
+	for {
+		before, after, ok := bytes.Cut(doc, key)
+		rest = append(rest, before...)
+		if !ok {
+			return rest, urls
+		}
+		rest = append(rest, key...)
+		end := bytes.IndexAny(after, `"\\`)
+		if end >= 0 && after[end] == '"' && bytes.HasPrefix(after, []byte("data:")) {
+			rest = append(rest, contentMark(len(urls))...)
+			urls, after = append(urls, after[:end]), after[end:]
+		}
+		doc = after
+	}
+}
+
+// decode returns the content of a data URL that stands in a document, nil if it is not valid.
+func (u *Unpacker) decode(url []byte) *[]byte {
+	return u.decoded.Of(url, func() *[]byte {
+		content, err := urlContent(string(url))
+		if validURL(string(url)) == nil || err != nil {
+			return nil
+		}
+		return &content
+	})
+}
+
+// content returns the content of a data URL.
+func (u *Unpacker) content(url string) ([]byte, error) {
+	if content := u.decode([]byte(url)); content != nil {
+		return *content, nil
+	}
+	return urlContent(url)
 }
 
 // remote returns the body that a config refers to, as refer writes it. It returns nil if there is
@@ -192,12 +289,12 @@ func takePasswd(p types.Passwd, n *node.Node) types.Passwd {
 
 // take moves every file, directory, link and unit that a node can express from cfg to n, and the
 // rest to n.Extra.
-func take(cfg *types.Config, n *node.Node) error {
+func take(cfg *types.Config, n *node.Node, content func(url string) ([]byte, error)) error {
 	s := &cfg.Storage
 	files, dirs, links := s.Files, s.Directories, s.Links
 	s.Files, s.Directories, s.Links = nil, nil, nil
 	for _, f := range files {
-		rest, err := takeFile(f, n)
+		rest, err := takeFile(f, n, content)
 		if err != nil {
 			return fmt.Errorf("file %s: %w", f.Path, err)
 		}
@@ -240,13 +337,15 @@ func take(cfg *types.Config, n *node.Node) error {
 
 // takeFile moves the file that f creates to n, and returns the rest of f: nothing, the parts that
 // it appends, or all of f if a node cannot have the file.
-func takeFile(f types.File, n *node.Node) (*types.File, error) {
+func takeFile(
+	f types.File, n *node.Node, contentOf func(url string) ([]byte, error),
+) (*types.File, error) {
 	c := f.Contents
 	if !isDataURL(c.Source) || util.NotEmpty(c.Compression) || c.Verification.Hash != nil ||
 		!plainMode(f.Mode) {
 		return &f, nil
 	}
-	content, err := urlContent(*c.Source)
+	content, err := contentOf(*c.Source)
 	if err != nil {
 		return nil, err
 	}

@@ -47,7 +47,8 @@ func Digest(m *change.Machine) string {
 			continue
 		}
 		// A content is preceded by its length, so that it cannot look like further entries.
-		fmt.Fprintf(sum, "%s%d\n%s", entryLines(e), len(e.Content), e.Content)
+		fmt.Fprintf(sum, "%s%d\n", entryLines(e), len(e.Content))
+		sum.Write(e.Content)
 	}
 	return hex.EncodeToString(sum.Sum(nil))
 }

@@ -12,6 +12,7 @@ import (
 	"kiln.dev/kiln/manifests"
 	"kiln.dev/kiln/pki"
 	"kiln.dev/kiln/render/facts/node"
+	"kiln.dev/kiln/render/facts/once"
 	"kiln.dev/kiln/render/machine/assembly"
 	"kiln.dev/kiln/render/machine/layout"
 	"kiln.dev/kiln/render/pack/document"
@@ -22,20 +23,44 @@ import (
 	"kiln.dev/kiln/templates"
 )
 
-// FromDocuments returns the state of a cluster from the documents that its inventory lists. The
-// function open returns the content of a file by its path in the inventory. A document does not
-// name its secrets: the inventory names them, and the table of secrets has the path of each. Two
-// facts are in no document: the generation of a CA whose key is on no machine, and the operator's
-// kubeconfig. FromDocuments fails if a file cannot be opened or read, if a body is not its
-// document's, and for a name or a version that no machine can have.
-func FromDocuments(
+// Documents reads the machines of the documents that an inventory lists, and does once what they
+// have in common. Its methods may be called from several goroutines.
+type Documents struct {
+	inv          *document.Inventory
+	open         func(name string) ([]byte, error)
+	parser       document.Parser
+	rotations    map[string]*pki.Rotation
+	clusterMarks map[string]bool
+	holds        once.Values[bool] // whether a content holds a credential
+}
+
+// NewDocuments returns what reads the documents of an inventory. The function open returns the
+// content of a file by its path in the inventory. It fails if the facts of the inventory cannot be
+// read.
+func NewDocuments(
 	inv *document.Inventory, open func(name string) ([]byte, error),
-) (*change.Cluster, error) {
-	t := newTwin(&change.Cluster{
-		Name: inv.Name, UUID: inv.Cluster, Version: inv.Kubernetes,
-	}, inv.Facts)
-	t.sealed = true
+) (*Documents, error) {
+	d := &Documents{inv: inv, open: open, clusterMarks: map[string]bool{}}
 	for _, e := range inv.Documents {
+		for _, mark := range e.Secrets {
+			d.clusterMarks[mark] = true
+		}
+	}
+	var err error
+	d.rotations, err = pki.ParseRotations(inv.Facts)
+	return d, err
+}
+
+// Twin returns the twin of the cluster, to which AddTo adds the machines. A document does not name
+// its secrets: the inventory names them, and the table of secrets has the path of each. Two facts
+// are in no document: the generation of a CA whose key is on no machine, and the operator's
+// kubeconfig. Twin fails for a name or a version that no machine can have.
+func (d *Documents) Twin() (*Twin, error) {
+	t := newTwin(&change.Cluster{
+		Name: d.inv.Name, UUID: d.inv.Cluster, Version: d.inv.Kubernetes,
+	}, d.inv.Facts)
+	t.sealed = true
+	for _, e := range d.inv.Documents {
 		if !machineName.MatchString(e.Node) {
 			return nil, fmt.Errorf("%q is no name of a machine: this is no inventory of kiln's",
 				e.Node)
@@ -49,71 +74,40 @@ func FromDocuments(
 			OS: e.OS, Platform: e.Platform, Format: e.Format,
 		}, e.Kubelet, e.Addresses, e.ValidUntil))
 	}
-	err := OpenMachines(inv, open, func(i int, u *Unpacked) error {
-		if err := t.Add(i, u.node); err != nil {
-			return err
-		}
-		if IsEdited(u.node) {
-			t.cluster.Machines[i].Twin = "-" // of no machine
-		}
-		return nil
-	})
-	if err != nil {
-		return nil, err
-	}
-	return t.State(), nil
+	return t, nil
 }
 
-// OpenMachines reads the machines of the documents that an inventory lists, marks their secrets as
-// the inventory names them, and calls use for each. It fails if a file cannot be opened or read, if
-// a body is not its document's, and if use fails.
-func OpenMachines(
-	inv *document.Inventory, open func(name string) ([]byte, error),
-	use func(i int, u *Unpacked) error,
-) error {
-	rotations, err := pki.ParseRotations(inv.Facts)
+// AddTo adds the i-th machine to the twin. It fails as Machine does.
+func (d *Documents) AddTo(t *Twin, i int) error {
+	u, err := d.Machine(i)
 	if err != nil {
 		return err
 	}
-	clusterMarks := map[string]bool{}
-	for _, e := range inv.Documents {
-		for _, mark := range e.Secrets {
-			clusterMarks[mark] = true
-		}
+	if err := t.Add(i, u.node); err != nil {
+		return fmt.Errorf("%s: %w", d.inv.Documents[i].Document, err)
 	}
-	for i := range inv.Documents {
-		e := &inv.Documents[i]
-		u, err := openMachine(e, open)
-		if err != nil {
-			return err
-		}
-		m := &marker{machine: e.Node, marks: map[string]bool{}, clusterMarks: clusterMarks,
-			rotations: rotations}
-		for _, mark := range e.Secrets {
-			m.marks[mark] = true
-		}
-		m.restore(u.node)
-		if err := use(i, u); err != nil {
-			return fmt.Errorf("%s: %w", e.Document, err)
-		}
+	if IsEdited(u.node) {
+		t.cluster.Machines[i].Twin = "-" // of no machine
 	}
 	return nil
 }
 
-// openMachine reads the document of a machine, its body, and the network-config beside it.
-func openMachine(
-	e *document.Entry, open func(name string) ([]byte, error),
-) (*Unpacked, error) {
-	data, err := open(e.Document)
+// Machine reads the i-th document with its body and the network-config beside it, and marks its
+// secrets as the inventory names them. It fails if a file cannot be opened or read, and if a body
+// is not its document's.
+func (d *Documents) Machine(i int) (*Unpacked, error) {
+	e := &d.inv.Documents[i]
+	data, err := d.open(e.Document)
 	if err != nil {
 		return nil, err
 	}
-	u, err := ParseDocument(data)
+	n, err := d.parser.Parse(data)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", e.Document, err)
 	}
+	u := &Unpacked{node: n}
 	if e.Body != nil {
-		body, err := open(e.Body.Document)
+		body, err := d.open(e.Body.Document)
 		if err == nil {
 			err = u.Fetch(body)
 		}
@@ -123,22 +117,26 @@ func openMachine(
 	}
 	for _, name := range e.Others {
 		if path.Base(name) == document.NetworkConfigFile {
-			if u.node.NetworkConfig, err = open(name); err != nil {
+			if u.node.NetworkConfig, err = d.open(name); err != nil {
 				return nil, err
 			}
 		}
 	}
+	m := &marker{Documents: d, machine: e.Node, marks: map[string]bool{}}
+	for _, mark := range e.Secrets {
+		m.marks[mark] = true
+	}
+	m.restore(u.node)
 	return u, nil
 }
 
 // marker finds the marks of the files of an unpacked machine. A mark is the name of a secret with
 // its generation, if it has one: "ca g1".
 type marker struct {
-	machine      string
-	marks        map[string]bool // of the machine's secrets
-	clusterMarks map[string]bool // of the secrets of all machines
-	rotations    map[string]*pki.Rotation
-	objects      map[string]string
+	*Documents
+	machine string
+	marks   map[string]bool // of the machine's secrets
+	objects map[string]string
 }
 
 // rootMark returns the mark of the i-th certificate or public key in a file of a root's: the one
@@ -197,7 +195,7 @@ func (m *marker) fileMark(f *node.File) string {
 	switch mark := "file " + f.Path; {
 	case m.marks[mark]:
 		return mark
-	case credential.Holds(f.Content):
+	case m.holds.Of(f.Content, func() bool { return credential.Holds(f.Content) }):
 		return change.Unknown
 	}
 	return ""

@@ -121,14 +121,16 @@ func TestReadBounds(t *testing.T) {
 	require.ErrorContains(t, err, "the machines have more than 2000000 entries together")
 }
 
-// TestFromDocumentsRefuses: the names of an inventory are in commands too.
-func TestFromDocumentsRefuses(t *testing.T) {
+// TestDocumentsRefuse: the names of an inventory are in commands too.
+func TestDocumentsRefuse(t *testing.T) {
 	t.Parallel()
 	inv := &document.Inventory{Documents: []document.Entry{{Node: "$(id)"}}}
-	_, err := review.FromDocuments(inv, nil)
+	documents, err := review.NewDocuments(inv, nil)
+	require.NoError(t, err)
+	_, err = documents.Twin()
 	require.ErrorContains(t, err, `"$(id)" is no name of a machine`)
 	inv.Documents[0].Node, inv.Documents[0].Kubelet = "a", "$(id)"
-	_, err = review.FromDocuments(inv, nil)
+	_, err = documents.Twin()
 	require.ErrorContains(t, err, `"$(id)" is no version of a kubelet`)
 }
 

@@ -86,7 +86,7 @@ func (u *Unpacked) Fetch(body []byte) error {
 	if u.node.Remote == nil || hex.EncodeToString(sum[:]) != u.node.Remote.SHA512 {
 		return ErrBody
 	}
-	rest, err := document.Decode(body)
+	rest, err := new(document.Parser).Decode(body)
 	if err != nil {
 		return errors.New(wording.Visible(err.Error(), "\n"))
 	}
