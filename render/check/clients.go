@@ -14,8 +14,8 @@ import (
 
 // checkClient checks a kubeconfig: its server is an API server with a certificate for that name, it
 // trusts that certificate's CA, and the API server accepts its credential.
-func (c *inspection) checkClient(k *machine.Kubeconfig) {
-	source := "file " + k.Path + ": "
+func (c *inspection) checkClient(path string) {
+	k, source := c.kubeconfigs[path], "file "+path+": "
 	cluster, user := k.Clusters[0].Cluster, k.Users[0].User
 	ca := c.cluster.Public.Authority(pki.CA)
 	c.requireAPIServer(source+"server", cluster.Server)
@@ -26,7 +26,7 @@ func (c *inspection) checkClient(k *machine.Kubeconfig) {
 		id, secret, _ := strings.Cut(user.Token, ".")
 		if known, ok := c.facts.tokens[id]; !ok || known.secret != secret {
 			c.fail("file %s: the API server is not told of the token %s; "+
-				"remove the patch that takes its Secret away", k.Path, id)
+				"remove the patch that takes its Secret away", path, id)
 		}
 		return
 	}

@@ -18,6 +18,7 @@ import (
 	"kiln.dev/kiln/render/check/machine"
 	"kiln.dev/kiln/render/config"
 	"kiln.dev/kiln/render/facts/node"
+	"kiln.dev/kiln/render/facts/once"
 	"kiln.dev/kiln/render/plan"
 	"kiln.dev/kiln/render/secret"
 )
@@ -63,11 +64,13 @@ type facts struct {
 	// confidential checks the secrets of the machines.
 	confidential *secretsChecker
 
-	// kubelets caches *machine.KubeletConfig by its source: many machines share few configurations.
-	kubelets sync.Map
-	// findings caches []kinds.Finding by the document: many machines share few. checkers caches
-	// *kinds.Checker by the minor.
-	findings, checkers sync.Map
+	// What the contents of files are read as.
+	kubelets    once.Values[read[*machine.KubeletConfig]]
+	pods        once.Values[read[[]*machine.Program]]
+	kubeconfigs once.Values[read[*machine.Kubeconfig]]
+	configuring once.Values[bool] // whether it is a configuration file of a kind of Kubernetes
+
+	checkers sync.Map // *checker by the minor
 
 	// commands checks the command lines of the machines.
 	commands *machine.Checker
@@ -206,14 +209,19 @@ func (f *facts) readProxy(doc []byte) error {
 	return nil
 }
 
-// kubeletConfig does what machine.ReadKubeletConfig does, once for each source.
-func (f *facts) kubeletConfig(source []byte) (*machine.KubeletConfig, error) {
-	if known, ok := f.kubelets.Load(string(source)); ok {
-		return known.(*machine.KubeletConfig), nil
-	}
-	conf, err := machine.ReadKubeletConfig(source)
-	if err == nil {
-		f.kubelets.Store(string(source), conf)
-	}
-	return conf, err
+// read is what a function read from a content.
+type read[T any] struct {
+	value T
+	err   error
+}
+
+// readOnce reads a content with from, unless that was done before.
+func readOnce[T any](
+	known *once.Values[read[T]], content []byte, from func([]byte) (T, error),
+) (T, error) {
+	r := known.Of(content, func() read[T] {
+		value, err := from(content)
+		return read[T]{value, err}
+	})
+	return r.value, r.err
 }

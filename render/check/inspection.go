@@ -100,22 +100,21 @@ func (c *inspection) readPrograms() {
 		f := &c.node.Files[i]
 		switch {
 		case path.Dir(f.Path) == plan.ManifestsDir:
-			programs, err := machine.ReadPod(f.Content)
+			programs, err := readOnce(&c.facts.pods, f.Content, machine.ReadPod)
 			if err != nil {
 				c.fail("file %s: %w", f.Path, err)
 				continue
 			}
 			c.programs = append(c.programs, programs...)
-		case path.Dir(f.Path) == plan.KubernetesDir && path.Ext(f.Path) == ".conf":
+		case isKubeconfig(f):
 			if c.lacksContent(f) {
 				continue
 			}
-			k, err := machine.ReadKubeconfig(f.Content)
+			k, err := readOnce(&c.facts.kubeconfigs, f.Content, machine.ReadKubeconfig)
 			if err != nil {
 				c.fail("file %s: %w", f.Path, err)
 				continue
 			}
-			k.Path = f.Path
 			c.kubeconfigs[f.Path] = k
 		}
 	}
@@ -132,6 +131,11 @@ func (c *inspection) readPrograms() {
 				"remove the patch that takes it away", name, role)
 		}
 	}
+}
+
+// isKubeconfig reports whether a file has the place of a kubeconfig. readPrograms reads it as one.
+func isKubeconfig(f *node.File) bool {
+	return path.Dir(f.Path) == plan.KubernetesDir && path.Ext(f.Path) == ".conf"
 }
 
 // checkCommands checks the command lines of the programs.
@@ -153,7 +157,8 @@ func (c *inspection) readKubelet() {
 	if f := c.tree.Exact(plan.KubeletConfig); f == nil {
 		c.fail("file %s: missing; the kubelet cannot start without its configuration",
 			plan.KubeletConfig)
-	} else if conf, err := c.facts.kubeletConfig(f.Content); err != nil {
+	} else if conf, err := readOnce(&c.facts.kubelets, f.Content,
+		machine.ReadKubeletConfig); err != nil {
 		c.fail("file %s: %w", f.Path, err)
 	} else {
 		c.kubelet.KubeletConfig = conf

@@ -11,6 +11,7 @@ import (
 	"kiln.dev/kiln/render/check/machine"
 	"kiln.dev/kiln/render/config"
 	"kiln.dev/kiln/render/facts/node"
+	"kiln.dev/kiln/render/facts/once"
 	"kiln.dev/kiln/render/facts/target"
 	"kiln.dev/kiln/render/kube/kinds"
 	"kiln.dev/kiln/render/plan"
@@ -26,11 +27,11 @@ func (c *inspection) checkKinds() {
 	for i := range c.node.Files {
 		f := &c.node.Files[i]
 		static := path.Dir(f.Path) == plan.ManifestsDir
-		if c.lacksContent(f) || !static && !isDocument(f) {
+		if c.lacksContent(f) || !static && !c.facts.isDocument(f) {
 			continue
 		}
 		d := &document{f, c.facts.checker(c.readerOf(f.Path)), static}
-		for _, finding := range c.facts.findingsIn(d) {
+		for _, finding := range d.all() {
 			if p, ok := c.problem(d, finding); ok {
 				problems = append(problems, p)
 			} else {
@@ -45,15 +46,17 @@ func (c *inspection) checkKinds() {
 
 // isDocument reports whether a file is an API object, or a configuration file of a kind of
 // Kubernetes.
-func isDocument(f *node.File) bool {
-	if path.Dir(f.Path)+"/" == plan.ObjectsDir {
-		return path.Ext(f.Path) == ".yaml"
+func (f *facts) isDocument(file *node.File) bool {
+	if path.Dir(file.Path)+"/" == plan.ObjectsDir {
+		return path.Ext(file.Path) == ".yaml"
 	}
-	if !bytes.Contains(f.Content, []byte("apiVersion")) {
+	if isKubeconfig(file) || !bytes.Contains(file.Content, []byte("apiVersion")) {
 		return false
 	}
-	is := headOf(f.Content)
-	return kinds.Configures(is.APIVersion, is.Kind)
+	return f.configuring.Of(file.Content, func() bool {
+		is := headOf(file.Content)
+		return kinds.Configures(is.APIVersion, is.Kind)
+	})
 }
 
 // head is what says which kind a document has.
@@ -89,8 +92,14 @@ func (c *inspection) readerOf(file string) int {
 // document is a file with a document of a kind, and what checks it.
 type document struct {
 	*node.File
-	checker *kinds.Checker
+	checker *checker
 	static  bool // it is a static pod
+}
+
+// checker is a checker for a minor, and what it found in documents and static pods.
+type checker struct {
+	*kinds.Checker
+	documents, pods once.Values[[]kinds.Finding]
 }
 
 // findings returns what is wrong with a version of the document.
@@ -101,27 +110,20 @@ func (d *document) findings(text []byte) []kinds.Finding {
 	return append(d.checker.Check(text), machine.Findings(text)...)
 }
 
-// findingsIn returns what is wrong with a document, and looks at each content once.
-func (f *facts) findingsIn(d *document) []kinds.Finding {
-	type key struct {
-		checker *kinds.Checker
-		static  bool
-		text    string
+// all returns what is wrong with the document, and looks at each content once.
+func (d *document) all() []kinds.Finding {
+	known := &d.checker.documents
+	if d.static {
+		known = &d.checker.pods
 	}
-	is := key{d.checker, d.static, string(d.Content)}
-	if known, ok := f.findings.Load(is); ok {
-		return known.([]kinds.Finding)
-	}
-	found := d.findings(d.Content)
-	f.findings.Store(is, found)
-	return found
+	return known.Of(d.Content, func() []kinds.Finding { return d.findings(d.Content) })
 }
 
 // checker returns the checker for a minor, which knows the custom resources that the API objects
 // define.
-func (f *facts) checker(minor int) *kinds.Checker {
+func (f *facts) checker(minor int) *checker {
 	if known, ok := f.checkers.Load(minor); ok {
-		return known.(*kinds.Checker)
+		return known.(*checker)
 	}
 	var definitions [][]byte
 	subnets := f.cluster.Plan.ServiceSubnets
@@ -137,8 +139,8 @@ func (f *facts) checker(minor int) *kinds.Checker {
 	made.AnyPlugin = f.cluster.Plan.Config.Spec.Images[target.CoreDNS] != ""
 	made.ServiceSubnets = subnets
 	made.Nodes = f.cluster.Plan.NodeNames()
-	known, _ := f.checkers.LoadOrStore(minor, made)
-	return known.(*kinds.Checker)
+	known, _ := f.checkers.LoadOrStore(minor, &checker{Checker: made})
+	return known.(*checker)
 }
 
 // problem returns a finding as a problem at the line of the user's file that is to blame. ok

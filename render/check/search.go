@@ -5,14 +5,12 @@ package check
 
 import (
 	"bytes"
-	"crypto/sha256"
 	"iter"
 	"slices"
-	"sync"
-	"sync/atomic"
 
 	"kiln.dev/kiln/pki"
 	"kiln.dev/kiln/pki/private"
+	"kiln.dev/kiln/render/facts/once"
 	"kiln.dev/kiln/render/plan"
 	"kiln.dev/kiln/render/text/credential"
 )
@@ -28,8 +26,7 @@ type searcher struct {
 	// one of them must hold it.
 	names map[string]bool
 
-	cache  sync.Map     // *Finding by the SHA-256 of a content
-	cached atomic.Int64 // the number of entries in cache
+	found once.Values[*finding] // by contents
 }
 
 // storedSecret is a secret of the bundle, or the operator's key.
@@ -83,27 +80,14 @@ func newSearcher(p *plan.Plan, b *pki.Bundle) *searcher {
 func (s *searcher) Knows(base string) bool { return s.names[base] }
 
 // Find returns the credentials in a content and the secrets of this cluster.
-//
-// Many machines have the same files, so results are cached. The cache is filled by the first
-// machines and then stays as it is: the contents that come later are mostly those of one machine
-// alone.
 func (s *searcher) Find(content []byte) *finding {
-	const limit = 10_000
-	key := sha256.Sum256(content)
-	if known, ok := s.cache.Load(key); ok {
-		return known.(*finding)
-	}
-	found := s.search(content, true)
-	if s.cached.Add(1) <= limit {
-		s.cache.Store(key, found)
-	}
-	return found
+	return s.found.Of(content, func() *finding { return s.search(content, true) })
 }
 
 // FindSecrets returns the secrets of this cluster in a content, and no other credentials.
 func (s *searcher) FindSecrets(content []byte) *finding { return s.search(content, false) }
 
-// search does what Find does, without the cache. If credentials is false, it only looks for the
+// search does what Find does, each time anew. If credentials is false, it only looks for the
 // secrets of this cluster.
 func (s *searcher) search(content []byte, credentials bool) *finding {
 	found := &finding{}

@@ -31,7 +31,7 @@ func (c *inspection) checkTrust() {
 		c.checkStandaloneKubelet()
 	}
 	for _, path := range slices.Sorted(maps.Keys(c.kubeconfigs)) {
-		c.checkClient(c.kubeconfigs[path])
+		c.checkClient(path)
 	}
 	c.checkIdentities()
 	if c.machine.ControlPlane() {

@@ -8,7 +8,6 @@ import (
 
 // Kubeconfig is the part of a kubeconfig that is checked.
 type Kubeconfig struct {
-	Path     string `json:"-"` // of its file; ReadKubeconfig leaves it empty
 	Clusters []struct {
 		Cluster struct {
 			Server string `json:"server"`

@@ -19,6 +19,7 @@ type Tree struct {
 	files map[string]*node.File
 	dirs  map[string]node.Dir
 	links map[string]string // the target of each link
+	hook  map[string]string // what the file has that the hook reads
 }
 
 // ReadTree returns the files, directories and links of a machine. A directory that only exists as
@@ -28,6 +29,7 @@ func ReadTree(n *node.Node) *Tree {
 		files: make(map[string]*node.File, len(n.Files)),
 		dirs:  map[string]node.Dir{},
 		links: map[string]string{},
+		hook:  map[string]string{},
 	}
 	var paths []string
 	for i := range n.Files {
@@ -42,6 +44,12 @@ func ReadTree(n *node.Node) *Tree {
 	for _, l := range n.Links {
 		t.links[l.Path] = l.Target
 		paths = append(paths, l.Path)
+	}
+	if f := t.files[plan.KilnDir+"/machine"]; f != nil {
+		data, _ := layout.ReadSettings(f.Content)
+		for _, s := range slices.Backward(data) {
+			t.hook[s.Name] = s.Value
+		}
 	}
 	for _, p := range paths {
 		for _, parent := range Parents(p) {
@@ -102,18 +110,7 @@ func (t *Tree) Has(p string) bool {
 }
 
 // HookData returns one value of the file that the hook reads, or "".
-func (t *Tree) HookData(key string) string {
-	f := t.files[plan.KilnDir+"/machine"]
-	if f == nil {
-		return ""
-	}
-	data, _ := layout.ReadSettings(f.Content)
-	i := slices.IndexFunc(data, func(s layout.Setting) bool { return s.Name == key })
-	if i < 0 {
-		return ""
-	}
-	return data[i].Value
-}
+func (t *Tree) HookData(key string) string { return t.hook[key] }
 
 // HostNames returns the names that the machine is given: by /etc/hostname, if there is such a file,
 // and by the hook. The hook's name is the last, and the name of the Node.

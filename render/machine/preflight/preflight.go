@@ -68,7 +68,8 @@ type Peer struct{ Name, URL string }
 type Check struct {
 	ID, Severity, Call, Remedy string
 
-	kubeadm []string // kubeadm's names of it
+	subject string
+	kubeadm []string // kubeadm's names of it, with "…" for the subject
 }
 
 // String returns the check's line in /etc/kiln/checks.
@@ -83,12 +84,19 @@ func (c Check) Kind() string {
 }
 
 // Names returns the names that ignorePreflight takes for the check: its ID, then kubeadm's names.
-func (c Check) Names() []string { return append([]string{c.ID}, c.kubeadm...) }
+func (c Check) Names() []string {
+	names := []string{c.ID}
+	for _, name := range c.kubeadm {
+		// kubeadm writes a path in a name with dashes: FileContent--proc-sys-net-ipv4-ip_forward.
+		names = append(names, fill(name, strings.ReplaceAll(c.subject, ".", "-")))
+	}
+	return names
+}
 
 // Is reports whether name is one of the check's names. Case does not matter in kubeadm's names.
 func (c Check) Is(name string) bool {
 	same := func(kubeadm string) bool { return strings.EqualFold(kubeadm, name) }
-	return c.ID == name || slices.ContainsFunc(c.kubeadm, same)
+	return c.ID == name || slices.ContainsFunc(c.Names()[1:], same)
 }
 
 // Checks returns the checks of one machine in the order of the catalogue. Checks that the machine's
@@ -117,16 +125,10 @@ func Known(name string) bool {
 
 // check returns the check that makes one of the entry's calls.
 func (e *Entry) check(c call) Check {
-	check := Check{
+	return Check{
 		ID: fill(e.ID, c.subject), Severity: e.Severity,
-		Call: c.text, Remedy: fill(e.Remedy, c.subject),
+		Call: c.text, Remedy: fill(e.Remedy, c.subject), subject: c.subject, kubeadm: e.Kubeadm,
 	}
-	for _, name := range e.Kubeadm {
-		// kubeadm writes a path in a name with dashes: FileContent--proc-sys-net-ipv4-ip_forward.
-		subject := strings.ReplaceAll(c.subject, ".", "-")
-		check.kubeadm = append(check.kubeadm, fill(name, subject))
-	}
-	return check
 }
 
 // fill puts the subject of a call into the text of an entry.
