@@ -32,7 +32,8 @@ spec:
 	p := plan.New(c)
 	for i, want := range []bool{false, true} {
 		var patches string
-		for _, text := range manifests.Kubelet(p, &p.Machines[i]).Texts() {
+		src := manifests.Kubelet(p, &p.Machines[i])
+		for _, text := range src.First(len(src.Steps())) {
 			patches += text
 		}
 		require.Equal(t, want, strings.Contains(patches, "volumePluginDir"), p.Machines[i].Name)

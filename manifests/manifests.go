@@ -1,7 +1,6 @@
-// Package manifests holds the Kubernetes objects of a cluster as plain, valid YAML, and makes the
-// patches that put a plan's values into them. Package assembly applies these and then the user's
-// patches, through one engine. Package manifests also builds kubeconfigs, and knows the path in the
-// API of every object.
+// Package manifests holds the Kubernetes objects of a cluster as plain, valid YAML, and puts a
+// plan's values into them. Package assembly applies the user's patches afterwards. Package
+// manifests also builds kubeconfigs, and knows the path in the API of every object.
 package manifests
 
 import (

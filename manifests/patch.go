@@ -1,6 +1,7 @@
 package manifests
 
 import (
+	"encoding/json"
 	"maps"
 	"slices"
 
@@ -48,8 +49,8 @@ func (p *Patch) replace(from plan.Origin, value object) {
 	p.steps = append(p.steps, step{from, value, true})
 }
 
-// text returns the patch with its first n steps as YAML.
-func (p *Patch) text(n int) string {
+// first returns the patch with its first n steps.
+func (p *Patch) first(n int) object {
 	value := object{}
 	for _, s := range p.steps[:n] {
 		if s.whole {
@@ -58,7 +59,7 @@ func (p *Patch) text(n int) string {
 			value = merged(value, s.value)
 		}
 	}
-	return string(marshal(merged(value, p.head)))
+	return merged(value, p.head)
 }
 
 // Steps returns where the values of a source come from, in the order of the patches.
@@ -71,20 +72,28 @@ func (s Source) Steps() (steps []plan.Origin) {
 	return steps
 }
 
-// Texts returns the patches with all their steps.
-func (s Source) Texts() []string {
-	return s.First(len(s.Steps()))
-}
-
-// First returns the patches with the first n of all steps.
+// First returns the patches with the first n of all steps, as YAML.
 func (s Source) First(n int) (texts []string) {
 	for _, p := range s.Patches {
 		if own := min(n, len(p.steps)); own > 0 {
-			texts = append(texts, p.text(own))
+			texts = append(texts, string(marshal(p.first(own))))
 			n -= own
 		}
 	}
 	return texts
+}
+
+// Key returns a text that only sources with the same base and patches have.
+func (s Source) Key() []byte {
+	key := slices.Clone(s.Base)
+	for _, p := range s.Patches {
+		text, err := json.Marshal(p.first(len(p.steps)))
+		if err != nil {
+			panic("manifests: a patch of kiln's cannot be encoded: " + err.Error())
+		}
+		key = append(append(key, 0), text...)
+	}
+	return key
 }
 
 // merged returns a with b's values on top. Maps and command lines are merged, and so are lists

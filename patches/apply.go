@@ -1,6 +1,5 @@
-// Package patches applies kustomize patches to streams of Kubernetes objects: our own values and
-// then the user's, through one engine and in that order. It is the only package that imports
-// kustomize.
+// Package patches applies the user's kustomize patches to streams of Kubernetes objects. It is the
+// only package that imports kustomize.
 package patches
 
 import (

@@ -67,9 +67,9 @@ var readers = map[string][]string{
 		"render/kube/kinds.define",
 	},
 	made: {
-		"manifests.JSON", "manifests.Proxy", "manifests.WithImages",
+		"manifests.JSON", "manifests.Proxy", "manifests.Stream", "manifests.WithImages",
 		"manifests.WithProxy", "manifests.WithoutMetadata",
-		"render/machine/assembly.addShutdownDelay",
+		"render/machine/assembly.shutdownPeriod",
 		"render/check.readProxy", "render/check/machine.proxy",
 		"render/check/machine.ReadKubeconfig", "render/check/machine.ReadKubeletConfig",
 		"render/check/machine.ReadPod",

@@ -9,10 +9,9 @@
 package assembly
 
 import (
-	"sync"
-
 	"kiln.dev/kiln/manifests"
 	"kiln.dev/kiln/pki"
+	"kiln.dev/kiln/render/facts/once"
 	"kiln.dev/kiln/render/plan"
 )
 
@@ -35,9 +34,11 @@ type Cluster struct {
 	addon   map[string]int // the index of the add-on that an object comes from, by its path
 	patches *PatchSet
 	later   Later
-	// kubelets keeps each kubelet configuration by the stream that it is made from, because many
-	// machines share few configurations.
-	kubelets sync.Map
+
+	// What many machines share, by what it is made from.
+	kubelets    once.Values[kubelet]
+	kubeconfigs once.Values[[]byte] // of somebody
+	hooks       once.Values[string] // the hook's steps and checks
 }
 
 // Machines returns how many documents the cluster has: one for each named machine and each pool.

@@ -25,8 +25,11 @@ func (t *tree) addHook() error {
 	t.addFile(plan.KilnDir+"/machine", 0o600, t.machineData(),
 		"what the hook knows of this machine")
 	t.addFile(plan.KilnDir+"/checks", 0o600, lines, "preflight checks: id, severity, check, remedy")
-	t.addFile(templates.StepsPath, 0o600, templates.Steps(t.steps(), kinds),
-		"the hook's steps and checks on this machine")
+	steps := t.steps()
+	key := strings.Join(slices.Concat(steps, []string{"|"}, kinds), " ")
+	t.addFile(templates.StepsPath, 0o600, t.hooks.Of([]byte(key), func() string {
+		return templates.Steps(steps, kinds)
+	}), "the hook's steps and checks on this machine")
 	t.n.Files = append(t.n.Files, AnnounceFiles(t.Plan, t.Public, t.Bundle, t.m)...)
 	t.addUnit("kiln.service", true, true)
 	if t.m.ControlPlane() {

@@ -1,6 +1,8 @@
 package assembly
 
 import (
+	"strings"
+
 	"kiln.dev/kiln/manifests"
 	"kiln.dev/kiln/pki"
 	"kiln.dev/kiln/render/plan"
@@ -14,10 +16,8 @@ func (t *tree) addKubeconfigs() error {
 		return nil
 	}
 	add := func(path, user, server, crt, key string) {
-		conf := manifests.Kubeconfig(p.Name, user, server, manifests.Credentials{
-			CAFile: plan.CACert, CertFile: crt, KeyFile: key,
-		})
-		t.addFile(path, 0o600, string(conf), "how "+user+" finds the API server and who it is")
+		t.addFile(path, 0o600, t.kubeconfig(user, server, crt, key),
+			"how "+user+" finds the API server and who it is")
 	}
 	if m.Pool {
 		t.addSecret(plan.BootstrapConf, "", pki.TokenName(m.Name), func(b *pki.Bundle) []byte {
@@ -52,12 +52,22 @@ func (t *tree) addKubeconfigs() error {
 		if p.Balanced(m) {
 			server = p.BalancerURL()
 		}
-		conf := manifests.Kubeconfig(p.Name, "none", server,
-			manifests.Credentials{CAFile: plan.CACert})
-		t.addFile(plan.ProxyConf, 0o600, string(conf),
+		t.addFile(plan.ProxyConf, 0o600, t.kubeconfig("none", server, "", ""),
 			"a kubeconfig without a credential: kube-proxy has its service account")
 	}
 	return nil
+}
+
+// kubeconfig returns a kubeconfig that names files. Those of all machines with one server and the
+// same files differ in the user alone, whose name needs no quotes in YAML.
+func (r *Cluster) kubeconfig(user, server, crt, key string) string {
+	const someone = "system:node:NAME"
+	conf := r.kubeconfigs.Of([]byte(server+" "+crt+" "+key), func() []byte {
+		return manifests.Kubeconfig(r.Plan.Name, someone, server, manifests.Credentials{
+			CAFile: plan.CACert, CertFile: crt, KeyFile: key,
+		})
+	})
+	return strings.ReplaceAll(string(conf), someone, user)
 }
 
 // PersonKubeconfig returns a kubeconfig with a client certificate and its key inside, for somebody

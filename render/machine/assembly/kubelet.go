@@ -15,14 +15,12 @@ import (
 // addKubelet adds the kubelet's configuration and unit. A condition in the unit keeps the kubelet
 // from starting, whoever starts it, until the hook allows it.
 func (t *tree) addKubelet() error {
-	conf, err := t.KubeletConfig(t.m, nil)
+	conf, err := t.kubeletConfig(t.m, nil)
 	if err != nil {
 		return err
 	}
-	t.addFile(plan.KubeletConfig, 0o600, string(conf), "the kubelet's configuration")
-	if err := t.addShutdownDelay(conf); err != nil {
-		return err
-	}
+	t.addFile(plan.KubeletConfig, 0o600, string(conf.text), "the kubelet's configuration")
+	t.addShutdownDelay(conf.shutdown)
 	t.addUnit("kubelet.service", true, false)
 	dropIn := templates.KubeletDropIn
 	if t.m.Pool {
@@ -40,7 +38,16 @@ func (t *tree) addKubelet() error {
 // end. Without logind's setting the kubelet would write this file itself, where nobody reviews it.
 // With cloud-init the kubelet still does so until the next boot, because logind starts before the
 // files are written.
-func (t *tree) addShutdownDelay(kubelet []byte) error {
+func (t *tree) addShutdownDelay(period time.Duration) {
+	if period > 0 {
+		t.addFile("/etc/systemd/logind.conf.d/90-kiln.conf", 0o644,
+			"[Login]\nInhibitDelayMaxSec="+seconds(period)+"\n",
+			"time for pods to end at shutdown", t.m.Settings.Paths("kubelet")...)
+	}
+}
+
+// shutdownPeriod returns how long a kubelet's configuration gives pods to end.
+func shutdownPeriod(kubelet []byte) (period time.Duration, err error) {
 	var c struct {
 		ShutdownGracePeriod              metav1.Duration `json:"shutdownGracePeriod"`
 		ShutdownGracePeriodByPodPriority []struct {
@@ -48,36 +55,43 @@ func (t *tree) addShutdownDelay(kubelet []byte) error {
 		} `json:"shutdownGracePeriodByPodPriority"`
 	}
 	if err := yaml.Unmarshal(kubelet, &c); err != nil {
-		return fmt.Errorf("%s: %w", plan.KubeletConfig, err)
+		return 0, fmt.Errorf("%s: %w", plan.KubeletConfig, err)
 	}
-	period := c.ShutdownGracePeriod.Duration
+	period = c.ShutdownGracePeriod.Duration
 	for _, class := range c.ShutdownGracePeriodByPodPriority {
 		period += time.Duration(class.ShutdownGracePeriodSeconds) * time.Second
 	}
-	if period > 0 {
-		t.addFile("/etc/systemd/logind.conf.d/90-kiln.conf", 0o644,
-			"[Login]\nInhibitDelayMaxSec="+seconds(period)+"\n",
-			"time for pods to end at shutdown", t.m.Settings.Paths("kubelet")...)
-	}
-	return nil
+	return period, nil
+}
+
+// kubelet is a kubelet's configuration.
+type kubelet struct {
+	text     []byte
+	shutdown time.Duration
+	err      error
 }
 
 // KubeletConfig returns m's kubelet configuration. It fails if a patch of the user cannot be
 // applied.
 func (r *Cluster) KubeletConfig(m *plan.Machine, watch Watch) ([]byte, error) {
+	k, err := r.kubeletConfig(m, watch)
+	return k.text, err
+}
+
+func (r *Cluster) kubeletConfig(m *plan.Machine, watch Watch) (kubelet, error) {
 	stream, err := r.patches.Apply(manifests.Kubelet(r.Plan, m), r.patches.ForMachine(m), watch)
 	if err != nil {
-		return nil, fmt.Errorf("kubelet configuration: %w", err)
+		return kubelet{}, fmt.Errorf("kubelet configuration: %w", err)
 	}
-	if shared, ok := r.kubelets.Load(string(stream)); ok {
-		return shared.([]byte), nil
-	}
-	out, err := manifests.WithoutMetadata(stream)
-	if err != nil {
-		return nil, fmt.Errorf("kubelet configuration: %w", err)
-	}
-	r.kubelets.Store(string(stream), out)
-	return out, nil
+	k := r.kubelets.Of(stream, func() (k kubelet) {
+		if k.text, k.err = manifests.WithoutMetadata(stream); k.err != nil {
+			k.err = fmt.Errorf("kubelet configuration: %w", k.err)
+		} else {
+			k.shutdown, k.err = shutdownPeriod(k.text)
+		}
+		return k
+	})
+	return k, k.err
 }
 
 // swapAllowed reports whether the user lets the kubelet run on a machine with swap.

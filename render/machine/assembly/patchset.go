@@ -14,6 +14,7 @@ import (
 	"kiln.dev/kiln/patches"
 	"kiln.dev/kiln/render/config"
 	"kiln.dev/kiln/render/facts/node"
+	"kiln.dev/kiln/render/facts/once"
 	"kiln.dev/kiln/render/plan"
 )
 
@@ -25,8 +26,14 @@ type PatchSet struct {
 	machines                       map[string][]*Patch // by the path of the node or pool
 	all                            []*Patch
 
-	mu   sync.Mutex // guards matched and changed of every patch, and made
-	made made
+	mu   sync.Mutex        // guards matched and changed of every patch
+	made once.Values[made] // by what the streams are made from
+}
+
+// made is a stream with the user's patches, or why it cannot be made.
+type made struct {
+	stream []byte
+	err    error
 }
 
 // Patch is one patch and its effect so far. A patch without effect is a mistake.
@@ -170,10 +177,21 @@ func (s *PatchSet) Effect(u *Patch) (matched, changed bool) {
 // whether it matched an object and whether it changed one. What many machines have in common is
 // made once; with a watch it is made anew.
 func (s *PatchSet) Apply(src manifests.Source, user []*Patch, watch PatchWatch) ([]byte, error) {
-	key := keyOf(src, user)
-	if out, ok := s.find(key); ok && watch == nil {
-		return out, nil
+	if watch != nil {
+		return s.apply(src, user, watch)
 	}
+	key := src.Key()
+	for _, u := range user {
+		key = append(append(key, 0), u.Path...)
+	}
+	m := s.made.Of(key, func() made {
+		stream, err := s.apply(src, user, nil)
+		return made{stream, err}
+	})
+	return m.stream, m.err
+}
+
+func (s *PatchSet) apply(src manifests.Source, user []*Patch, watch PatchWatch) ([]byte, error) {
 	from := append([]plan.Origin{cmp.Or(src.From, plan.Base)}, src.Steps()...)
 	whole := len(from) - 1
 	n := whole
@@ -183,18 +201,17 @@ func (s *PatchSet) Apply(src manifests.Source, user []*Patch, watch PatchWatch) 
 	var out []byte
 	for ; n <= whole; n++ {
 		var err error
-		if out, err = applySteps(src, n); err != nil {
+		if out, err = src.Stream(n); err != nil {
 			return nil, err
 		}
 		watch.Report(from[n], out)
 	}
-	if len(src.Patches) == 0 || len(user) > 0 { // else kustomize has written it, and that is all
+	if len(src.Patches) == 0 || len(user) > 0 { // else it is as kustomize would write it
 		var err error
 		if out, err = s.applyUser(out, user, watch); err != nil {
 			return nil, err
 		}
 	}
-	s.keep(key, out)
 	return out, nil
 }
 
@@ -268,20 +285,4 @@ func (s *PatchSet) Record(u *Patch, changed bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	u.matched, u.changed = true, u.changed || changed
-}
-
-// applySteps returns the stream of a source with the first n steps of kiln's own values.
-func applySteps(src manifests.Source, n int) ([]byte, error) {
-	if len(src.Patches) == 0 {
-		return src.Base, nil
-	}
-	var steps []*patches.Patch
-	for i, content := range src.First(n) {
-		p, err := patches.New(fmt.Sprintf("of kiln, number %d", i+1), content, nil)
-		if err != nil {
-			return nil, err
-		}
-		steps = append(steps, p)
-	}
-	return patches.Apply(src.Base, steps...)
 }
