@@ -9,7 +9,8 @@
 # make test-all   runs what make test leaves out of tables and kills (some hours; as root also full
 #                 disks): see docs/testing.md
 # make golden     rewrites the goldens; read the diff before you commit it
-# make bench      prints the times and memory that the design promises
+# make bench      prints the times and memory that the design promises, and how kiln compares with
+#                 kubeadm, Butane and the least that any program has to do
 # make fuzz       runs every fuzz target for FUZZTIME
 # make judges     holds rendered machines against Kubernetes' own validators, kubeadm and the CIS
 #                 benchmark
@@ -157,6 +158,7 @@ containerd:
 
 bench:
 	go test ./cmd/kiln -run '^$$' -bench 'ColdProcess|Twin|Diff|Bombs' -benchtime 3x -timeout 30m
+	go test ./test/bench -run '^$$' -bench . -benchtime 1x -timeout 30m
 
 fuzz:
 	test/fuzz.sh $(FUZZTIME)

@@ -17,11 +17,11 @@ var mergeKeys = map[string]string{
 	"volumes": "name", "volumeMounts": "mountPath",
 }
 
-// Stream returns the source's objects with the first n steps of all patches, as kustomize would
-// return them (render/stream_test.go): keys are sorted, and comments are gone. kustomize itself is
-// for the user's patches, which may be anything, and takes several times as long. A source without
-// patches is returned as it is. Stream fails if the base cannot be read, or if a patch is for an
-// object that is not there.
+// Stream returns the source's objects with the first n steps of all patches. For values of the
+// right kinds the result is that of kustomize (render/stream_test.go): keys are sorted, and
+// comments are gone. A value of another kind replaces what was there, and the check of kinds
+// refuses it. A source without patches is returned as it is. Stream fails if the base cannot be
+// read, or if a patch is for an object that is not there.
 func (s Source) Stream(n int) ([]byte, error) {
 	if len(s.Patches) == 0 { // add-ons, which only kustomize reads as kustomize does
 		return s.Base, nil

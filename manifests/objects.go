@@ -118,7 +118,7 @@ func celList(texts []string) string {
 }
 
 // policyVariables returns a patch that sets variables of the ValidatingAdmissionPolicy with that
-// name in a file, by their names. kustomize has no schema of policies and replaces their lists
+// name in a file, by their names. their lists are replaced
 // whole, so the patch has all variables.
 func policyVariables(file, name string, values map[string]string) *Patch {
 	var policy struct {

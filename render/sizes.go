@@ -122,7 +122,7 @@ const ownObjects = "addons"
 // Write does. progress is called after each machine, with the number of machines done; it may be
 // nil.
 func (r *Cluster) Try(progress func(done int)) error {
-	w := &writer{cluster: r, options: Options{Progress: progress}}
+	w := &writer{cluster: r, options: Options{Progress: progress}, try: true}
 	_, err := w.machines()
 	return err
 }

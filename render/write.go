@@ -97,6 +97,7 @@ type writer struct {
 	documents, review *folder.Folder // nil if this run does not write them
 	twin              *review.Twin   // nil if this run makes none
 	diffs             []Diff         // of the twin, with Options.Check
+	try               bool           // documents are packed and thrown away
 
 	mu     sync.Mutex
 	done   int
@@ -249,14 +250,14 @@ func (w *writer) stage(d *document.Document) error {
 	return nil
 }
 
-// machine renders the i-th machine of the plan and stages its files. A run without any folder tries
-// whether the machine can be packed.
+// machine renders the i-th machine of the plan and stages its files.
 func (w *writer) machine(i int) (entry document.Entry, err error) {
+	defer w.count()
 	n, err := w.cluster.checked(i)
 	if err != nil {
 		return document.Entry{}, err
 	}
-	if w.documents != nil || w.twin == nil {
+	if w.documents != nil || w.try {
 		d, err := w.cluster.packer.Pack(&w.cluster.Plan.Machines[i], n)
 		if err != nil {
 			return document.Entry{}, err
@@ -272,11 +273,15 @@ func (w *writer) machine(i int) (entry document.Entry, err error) {
 			return document.Entry{}, fmt.Errorf("%s %s: %w", kind, n.Name, err)
 		}
 	}
+	return entry, nil
+}
+
+// count reports one more machine.
+func (w *writer) count() {
 	w.mu.Lock()
+	defer w.mu.Unlock()
 	w.done++
 	if w.options.Progress != nil {
 		w.options.Progress(w.done)
 	}
-	w.mu.Unlock()
-	return entry, nil
 }

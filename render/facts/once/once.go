@@ -13,7 +13,7 @@ type Values[V any] struct {
 	mu    sync.RWMutex
 	known map[string]V
 	bytes int
-	// met holds the hashes of texts that came once while the first half was full.
+	// met holds the hashes of texts that came once since the first half is full.
 	met map[uint64]struct{}
 }
 
@@ -39,6 +39,9 @@ func (v *Values[V]) Of(text []byte, make func() V) V {
 	value = make()
 	v.mu.Lock()
 	defer v.mu.Unlock()
+	if other, ok := v.known[string(text)]; ok {
+		return other // another goroutine made it meanwhile
+	}
 	if v.keeps(text) {
 		v.known[string(text)] = value
 		v.bytes += len(text)

@@ -19,6 +19,9 @@ func (t *tree) addKubelet() error {
 	if err != nil {
 		return err
 	}
+	if conf.noPeriod != nil {
+		return conf.noPeriod
+	}
 	t.addFile(plan.KubeletConfig, 0o600, string(conf.text), "the kubelet's configuration")
 	t.addShutdownDelay(conf.shutdown)
 	t.addUnit("kubelet.service", true, false)
@@ -67,8 +70,9 @@ func shutdownPeriod(kubelet []byte) (period time.Duration, err error) {
 // kubelet is a kubelet's configuration.
 type kubelet struct {
 	text     []byte
-	shutdown time.Duration
 	err      error
+	shutdown time.Duration
+	noPeriod error // why shutdown is not known
 }
 
 // KubeletConfig returns m's kubelet configuration. It fails if a patch of the user cannot be
@@ -87,7 +91,7 @@ func (r *Cluster) kubeletConfig(m *plan.Machine, watch Watch) (kubelet, error) {
 		if k.text, k.err = manifests.WithoutMetadata(stream); k.err != nil {
 			k.err = fmt.Errorf("kubelet configuration: %w", k.err)
 		} else {
-			k.shutdown, k.err = shutdownPeriod(k.text)
+			k.shutdown, k.noPeriod = shutdownPeriod(k.text)
 		}
 		return k
 	})

@@ -78,7 +78,7 @@ func (p *Packer) Pack(n *node.Node, limit int, textOnly bool) ([]byte, error) {
 	parts := [][]byte{f.head}
 	for i := range files {
 		entry := newFile(&files[i])
-		key := []byte(entry.Path + "\n" + entry.Permissions + "\n" + entry.Owner + "\n")
+		key := []byte(entry.Path + "\x00" + entry.Permissions + "\x00" + entry.Owner + "\x00")
 		parts = append(parts, p.files.Of(append(key, files[i].Content...), func() []byte {
 			return entry.with(files[i].Content).entry()
 		}))

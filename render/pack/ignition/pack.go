@@ -37,7 +37,7 @@ const (
 type Packer struct {
 	// frames holds the documents without the contents of their files, by the shapes of the nodes:
 	// the parts before, between and behind the contents. There is none where validation finds
-	// something.
+	// something, and where the user's config has a mark of its own.
 	frames once.Values[[][]byte]
 	// urls holds the data URLs of contents as they stand in JSON. There is none where validation
 	// finds something.
@@ -87,7 +87,8 @@ func (p *Packer) plain(n *node.Node) ([]byte, error) {
 }
 
 // newFrame returns the document of n without the contents of its files: what comes before each of
-// them, and behind the last. It returns nil if validation finds something.
+// them, and behind the last. It returns nil if validation finds something, or if the user's config
+// has a mark of its own.
 func newFrame(n *node.Node, files []node.File) [][]byte {
 	rest, err := whole(n, files, contentMark)
 	if err != nil {
@@ -97,7 +98,7 @@ func newFrame(n *node.Node, files []node.File) [][]byte {
 	for i := range files {
 		before, after, ok := bytes.Cut(rest, []byte(contentMark(i)))
 		if !ok || bytes.Contains(after, []byte(contentMark(i))) {
-			return nil // the user's own config has the same words
+			return nil
 		}
 		frame, rest = append(frame, before), after
 	}

@@ -116,6 +116,27 @@ func TestPlantedURLs(t *testing.T) {
 	}
 }
 
+// TestForgedMarks: a document that has the marks of contents is read as Ignition reads it.
+func TestForgedMarks(t *testing.T) {
+	t.Parallel()
+	for _, mark := range []string{
+		"data:,kiln-content-0.", `data:,kiln\u002dcontent-0.`, `\u0064ata:,kiln-content-0.`,
+	} {
+		for _, contents := range []string{
+			`"contents":{ "source":"` + mark + `"}`, `"contents":{"source":"` + mark + `"}`,
+			`"contents":{"source":"data:,gone"},"contents":{"source" :"` + mark + `"}`,
+			`"contents":{"compression":"","source":"` + mark + `"}`,
+		} {
+			doc := `{"ignition":{"version":"3.4.0"},"storage":{"files":[{"path":"/a",` + contents +
+				`},{"path":"/b","contents":{"source":"data:,B"}}]}}`
+			n, err := new(Unpacker).Unpack([]byte(doc))
+			require.NoError(t, err, doc)
+			require.Equal(t, "kiln-content-0.", string(n.File("/a").Content), doc)
+			require.Equal(t, "B", string(n.File("/b").Content), doc)
+		}
+	}
+}
+
 // TestShared: machines that share files get the documents that each would get alone.
 func TestShared(t *testing.T) {
 	t.Parallel()

@@ -78,6 +78,9 @@ func (u *Unpacker) Unpack(doc []byte) (node.Node, error) {
 // parse returns the config in a document. Where a part of it is not valid, the whole is parsed, for
 // the error.
 func (u *Unpacker) parse(doc []byte) (types.Config, error) {
+	if bytes.Contains(doc, []byte(markWord)) || bytes.Contains(doc, []byte(`\u`)) {
+		return parseBounded(doc) // it may have a mark of its own, also with escapes
+	}
 	rest, urls := cutContents(doc)
 	shared := u.configs.Of(rest, func() parsed {
 		cfg, err := parseBounded(rest)
@@ -112,7 +115,10 @@ func (u *Unpacker) parse(doc []byte) (types.Config, error) {
 // have backslashes, and nothing but a file has such a key.
 const contentsKey = `"contents":{"source":"`
 
-func contentMark(i int) string { return fmt.Sprintf("data:,kiln-content-%d.", i) }
+// markWord is in the marks that stand for contents, and in no document of kiln's.
+const markWord = "kiln-content-"
+
+func contentMark(i int) string { return fmt.Sprintf("data:,%s%d.", markWord, i) }
 
 // cutContents returns a document with marks in the places of the data URLs of contents, and these.
 func cutContents(doc []byte) (rest []byte, urls [][]byte) {

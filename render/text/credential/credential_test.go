@@ -229,7 +229,8 @@ func TestForms(t *testing.T) {
 		{"an access key of AWS", []string{"[default]\naws_access_key_id = " +
 			"AKIAIOSFODNN7EXAMPLE\naws_secret_access_key = " +
 			"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\n",
-			"AWS_SECRET_ACCESS_KEY=wJalrXUtnFEMI/K7MDENG/bPxRfiCYzzzzzzzKEY"}},
+			"AWS_SECRET_ACCESS_KEY=wJalrXUtnFEMI/K7MDENG/bPxRfiCYzzzzzzzKEY",
+			"aWSSecretAccessKey: \"wJalrXUtnFEMI/K7MDENG/bPxRfiCYzzzzzzzKEY\""}},
 		{"", []string{"aws_access_key_id = AKIAIOSFODNN7EXAMPLE\n",
 			"aws_secret_access_key = $AWS_SECRET\n", "aws_secret_access_key=" +
 				strings.Repeat("a", 40)}},

@@ -101,11 +101,12 @@ var forms = []form{
 		pattern: regexp.MustCompile(`\bxox[abpr]-([0-9][\w-]{16,})`), accepts: hasDigit},
 	{name: "a token of Vault", hints: []string{"hvs."},
 		pattern: regexp.MustCompile(`\bhvs\.([\w-]{24,})`), accepts: hasDigit},
-	{name: "an access key of AWS", hints: []string{"aws", "AWS", "Aws"},
+	{name: "an access key of AWS",
+		hints: []string{"aws", "AWS", "Aws", "aWS", "aWs", "AWs", "awS", "AwS"},
 		pattern: regexp.MustCompile(
 			`(?i)\baws_?secret_?(?:access_?)?key["']?\s*[:=]\s*["']?` +
 				`([A-Za-z0-9+/]{40})(?:[^A-Za-z0-9+/=]|$)`), accepts: hasDigit},
-	// The entries that docker login writes, auth of containerd's configuration, and _auth of npm.
+	// The entries that docker login writes, and auth of containerd's configuration.
 	{name: "a registry's password", hints: []string{"auth"},
 		pattern: regexp.MustCompile(`auth["']?\s*[:=]\s*["']([A-Za-z0-9+/]{6,}={0,2})["']`),
 		accepts: userAndPassword},

@@ -77,7 +77,7 @@ func (d *Documents) Twin() (*Twin, error) {
 	return t, nil
 }
 
-// AddTo adds the i-th machine to the twin. It fails as Machine does.
+// AddTo adds the i-th machine to the twin. It fails as Machine does, and as Add of the twin.
 func (d *Documents) AddTo(t *Twin, i int) error {
 	u, err := d.Machine(i)
 	if err != nil {
