@@ -72,13 +72,18 @@ func (s Source) Steps() (steps []plan.Origin) {
 	return steps
 }
 
-// First returns the patches with the first n of all steps, as YAML.
+// First returns the patches with the first n of all steps, as JSON.
 func (s Source) First(n int) (texts []string) {
 	for _, p := range s.Patches {
-		if own := min(n, len(p.steps)); own > 0 {
-			texts = append(texts, string(marshal(p.first(own))))
-			n -= own
+		own := min(n, len(p.steps))
+		if n -= own; own == 0 {
+			continue
 		}
+		text, err := json.Marshal(p.first(own))
+		if err != nil {
+			panic("manifests: a patch of kiln's cannot be encoded: " + err.Error())
+		}
+		texts = append(texts, string(text))
 	}
 	return texts
 }
@@ -86,11 +91,7 @@ func (s Source) First(n int) (texts []string) {
 // Key returns a text that only sources with the same base and patches have.
 func (s Source) Key() []byte {
 	key := slices.Clone(s.Base)
-	for _, p := range s.Patches {
-		text, err := json.Marshal(p.first(len(p.steps)))
-		if err != nil {
-			panic("manifests: a patch of kiln's cannot be encoded: " + err.Error())
-		}
+	for _, text := range s.First(len(s.Steps())) {
 		key = append(append(key, 0), text...)
 	}
 	return key

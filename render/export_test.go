@@ -3,6 +3,7 @@ package render
 import (
 	"kiln.dev/kiln/manifests"
 	"kiln.dev/kiln/render/facts/node"
+	"kiln.dev/kiln/render/pack/document"
 	"kiln.dev/kiln/render/plan"
 	"kiln.dev/kiln/render/secret"
 	"kiln.dev/kiln/render/twin/review"
@@ -55,3 +56,13 @@ func (r *Cluster) CompareMarks(kinds []secret.Kind, m *plan.Machine, n *node.Nod
 
 // Unified compares two texts.
 var Unified = unifiedDiff
+
+// Document renders, checks and packs the i-th machine of the plan. It fails where Node and Check
+// do, and if the document is too large for the machine's platform.
+func (r *Cluster) Document(i int) (*document.Document, error) {
+	n, err := r.checked(i)
+	if err != nil {
+		return nil, err
+	}
+	return r.packer.Pack(&r.Plan.Machines[i], n)
+}

@@ -99,16 +99,6 @@ func (r *Cluster) NetworkWarnings() []string {
 	return append(r.Plan.NetworkWarnings(), addons.NetworkWarnings(r.Plan, r.Objects)...)
 }
 
-// Document renders, checks and packs the i-th machine of the plan. It fails where Node and Check
-// do, and if the document is too large for the machine's platform.
-func (r *Cluster) Document(i int) (*document.Document, error) {
-	n, err := r.checked(i)
-	if err != nil {
-		return nil, err
-	}
-	return r.packer.Pack(&r.Plan.Machines[i], n)
-}
-
 // checked returns everything that the i-th machine of the plan receives, and fails if Check does.
 func (r *Cluster) checked(i int) (*node.Node, error) {
 	n, err := r.Node(i)
