@@ -36,20 +36,16 @@ func (s Source) Stream(n int) ([]byte, error) {
 			objects = append(objects, o)
 		}
 	}
-	for _, p := range s.Patches {
-		own := min(n, len(p.steps))
-		if n -= own; own == 0 {
-			continue
-		}
+	for _, patch := range s.first(n) {
 		found := false
 		for i, o := range objects {
-			if sameObject(o, p.head) {
-				objects[i], found = strategic(o, p.first(own)), true
+			if sameObject(o, patch) {
+				objects[i], found = strategic(o, patch), true
 			}
 		}
 		if !found {
 			return nil, fmt.Errorf("a patch of kiln's is for %v %v, which is not there",
-				p.head["kind"], p.head["metadata"])
+				patch["kind"], patch["metadata"])
 		}
 	}
 	docs := make([][]byte, len(objects))

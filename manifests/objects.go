@@ -118,8 +118,8 @@ func celList(texts []string) string {
 }
 
 // policyVariables returns a patch that sets variables of the ValidatingAdmissionPolicy with that
-// name in a file, by their names. their lists are replaced
-// whole, so the patch has all variables.
+// name in a file, by their names. A list of a policy is replaced whole, so the patch has all
+// variables.
 func policyVariables(file, name string, values map[string]string) *Patch {
 	var policy struct {
 		Spec struct {

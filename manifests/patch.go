@@ -72,14 +72,21 @@ func (s Source) Steps() (steps []plan.Origin) {
 	return steps
 }
 
+// first returns the patches with the first n of all steps, without those that have none of them.
+func (s Source) first(n int) (patches []object) {
+	for _, p := range s.Patches {
+		if own := min(n, len(p.steps)); own > 0 {
+			patches = append(patches, p.first(own))
+			n -= own
+		}
+	}
+	return patches
+}
+
 // First returns the patches with the first n of all steps, as JSON.
 func (s Source) First(n int) (texts []string) {
-	for _, p := range s.Patches {
-		own := min(n, len(p.steps))
-		if n -= own; own == 0 {
-			continue
-		}
-		text, err := json.Marshal(p.first(own))
+	for _, p := range s.first(n) {
+		text, err := json.Marshal(p)
 		if err != nil {
 			panic("manifests: a patch of kiln's cannot be encoded: " + err.Error())
 		}

@@ -48,7 +48,7 @@ func TestExposure(t *testing.T) {
 			d, err := document.NewPacker(r.SecretCluster()).Pack(&m, n)
 			require.NoError(t, err)
 			e := d.Entry.Exposure
-			doc, err := document.Parse(d.Files[0].Data)
+			doc, err := new(document.Parser).Parse(d.Files[0].Data)
 			require.NoError(t, err)
 			require.Equal(t, worthIn(t, n, doc).String(), e.Document.Holds, "%s %s", name, n.Name)
 			require.Subset(t, e.Document.Readers, []string{"root", "host"})

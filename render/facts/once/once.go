@@ -13,7 +13,7 @@ type Values[V any] struct {
 	mu    sync.RWMutex
 	known map[string]V
 	bytes int
-	// met holds the hashes of texts that came once since the first half is full.
+	// met holds the hashes of texts that were not kept, because the first half was full.
 	met map[uint64]struct{}
 }
 

@@ -37,8 +37,8 @@ type Cluster struct {
 
 	// What many machines share, by what it is made from.
 	kubelets    once.Values[kubelet]
-	kubeconfigs once.Values[[]byte] // of somebody
-	hooks       once.Values[string] // the hook's steps and checks
+	kubeconfigs once.Values[[]byte] // with a fixed word in the place of the user
+	hooks       once.Values[string] // the functions of the hook's steps and checks
 }
 
 // Machines returns how many documents the cluster has: one for each named machine and each pool.

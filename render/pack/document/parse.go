@@ -20,18 +20,15 @@ import (
 // more.
 const maxLayers = 4
 
+// Parser reads the documents of a cluster, and does once what they have in common. The zero value
+// is ready. Its methods may be called from several goroutines. The nodes share contents: nobody may
+// change them.
+type Parser struct{ ignition ignition.Unpacker }
+
 // Parse reads a boot document in any form in which it is delivered or shown: Ignition or
 // cloud-init, plain, compressed, in base64, or in the JSON that a cloud's command line prints. It
 // fails on anything else, on a document that is damaged or cut off, and if any layer is larger than
 // 64 MiB. No error quotes a value that may be a secret.
-func Parse(doc []byte) (*node.Node, error) { return new(Parser).Parse(doc) }
-
-// Parser reads the documents of a cluster as Parse does, and does once what they have in common.
-// The zero value is ready. Its methods may be called from several goroutines. The nodes share
-// contents, which nobody may change.
-type Parser struct{ ignition ignition.Unpacker }
-
-// Parse does what the function Parse does.
 func (p *Parser) Parse(doc []byte) (*node.Node, error) {
 	if len(doc) > compress.MaxDocument {
 		return nil, fmt.Errorf("larger than %d MiB: this is no boot document",

@@ -23,10 +23,10 @@ type Unpacked struct {
 	showSecrets bool
 }
 
-// ParseDocument reads a boot document in any form that document.Parse reads. It fails if the
+// ParseDocument reads a boot document in any form that document.Parser reads. It fails if the
 // document is of no such form.
 func ParseDocument(doc []byte) (*Unpacked, error) {
-	n, err := document.Parse(doc)
+	n, err := new(document.Parser).Parse(doc)
 	if err != nil {
 		return nil, err
 	}
