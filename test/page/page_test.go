@@ -323,10 +323,11 @@ func load(t *testing.T, dir, scheme string, page, axe []byte) (dom, console stri
 	write(t, path, page)
 	// In Blink's settings 0 is dark and 1 light.
 	preferred := map[string]string{"dark": "0", "light": "1"}[scheme]
+	// The page is printed when its work is done; the time-out is for a page that never ends.
 	cmd := exec.Command("chromium", "--headless", "--no-sandbox", "--disable-gpu",
 		"--disable-dev-shm-usage", "--user-data-dir="+filepath.Join(dir, "profile-"+scheme),
 		"--blink-settings=preferredColorScheme="+preferred, "--host-resolver-rules=MAP * ~NOTFOUND",
-		"--enable-logging=stderr", "--timeout=120000", "--virtual-time-budget=60000",
+		"--enable-logging=stderr", "--timeout=900000", "--virtual-time-budget=60000",
 		"--dump-dom", "file://"+path)
 	var out, messages bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &messages
