@@ -117,7 +117,7 @@ const loads = "systemd-sysctl /etc/sysctl.d/90-kiln.conf\n"
 const noRoot = `no-port-forwarding,command="echo 'Please login as the user \"debian\"'" `
 
 // requireIs holds a machine to a document: files with their modes, what is no longer there, the
-// state, and what the hook says.
+// state, and what kiln verify says.
 func (m *aTree) requireIs(old, n *node.Node) {
 	m.t.Helper()
 	d := n.Delivered()
@@ -138,7 +138,7 @@ func (m *aTree) requireIs(old, n *node.Node) {
 			require.NoFileExists(m.t, m.root+path)
 		}
 	}
-	require.Empty(m.t, m.onMachine())
+	require.Empty(m.t, m.compared().Findings)
 	require.NoDirExists(m.t, m.root+"/run/kiln/apply")
 	made, _, _ := strings.Cut(m.read("/var/lib/kiln/state"), "\n")
 	require.Len(m.t, made, 64)

@@ -74,11 +74,8 @@
 //
 // # /etc/kiln/steps, /etc/kiln/report
 //
-// Shell functions that the hook reads: the steps and checks of this machine (Steps), and the verbs
-// report and verify (Report). verify prints a line "PATH: HOW" for each difference between the
-// machine and /etc/kiln/files, and then "differences: N" or "no differences". It calls the step
-// files with functions in place of the programs that change something (mkdir, chown, chmod). If
-// that step gets another one, verify needs a function for it.
+// Shell functions that the hook reads: the steps and checks of this machine (Steps), and its verb
+// report (Report).
 //
 // # /etc/kiln/announce, /etc/kiln/announce.crt
 //

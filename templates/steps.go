@@ -75,9 +75,6 @@ func Steps(steps, kinds []string) string {
 		if s == "node" {
 			want("annotate") // the engine calls it
 		}
-		if s == "etcd" {
-			want("undone") // the verb verify calls it
-		}
 	}
 	for _, k := range kinds {
 		want("check_" + strings.ReplaceAll(k, "-", "_"))

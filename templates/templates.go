@@ -16,10 +16,6 @@ const (
 	AnnouncePath = "/etc/kiln/announce" // Announce
 )
 
-// KnowsTwo is a line of Boot by which kiln apply knows a hook that starts a machine which counts as
-// made from two documents.
-const KnowsTwo = "read -r origin next"
-
 //go:embed boot/boot
 var bootSource string
 
@@ -197,7 +193,6 @@ var FaultCodes = []string{
 	"no-progress",      // twenty starts, and no step done
 	"pre-boot",         // a script of the user's failed, or took too long
 	"post-boot",
-	"tools",                 // a program is missing that the hook cannot do without
 	"unwritable",            // a folder is full, or cannot be written
 	"hook",                  // the hook ended without a verdict
 	"artifact-unreachable",  // the step fetch, as the next three: nobody hands the file out

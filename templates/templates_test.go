@@ -152,14 +152,6 @@ func TestUnitUnknown(t *testing.T) {
 	templates.Unit("../boot/boot")
 }
 
-// TestKnowsTwo: the line by which kiln apply knows the hook is in the hook, as machines get it.
-func TestKnowsTwo(t *testing.T) {
-	t.Parallel()
-	if !strings.Contains(string(templates.Boot), templates.KnowsTwo) {
-		t.Error(templates.KnowsTwo)
-	}
-}
-
 // TestFaultsAreDocumented: each code of the hook's own stands in docs/faults.md, and is said
 // somewhere in the hook.
 func TestFaultsAreDocumented(t *testing.T) {

@@ -16,6 +16,7 @@ import (
 	"kiln.dev/kiln/cmd/kiln/term"
 	"kiln.dev/kiln/cmd/kiln/vault"
 	"kiln.dev/kiln/render"
+	"kiln.dev/kiln/render/facts/node"
 	"kiln.dev/kiln/render/fleet/rollout"
 	"kiln.dev/kiln/render/fleet/verify"
 	"kiln.dev/kiln/render/text/wording"
@@ -33,6 +34,8 @@ type applyReport struct {
 	Machine string   `json:"machine"` // the folder
 	Script  string   `json:"script,omitempty"`
 	Said    []string `json:"said,omitempty"` // by the machine
+	// Compared is what kiln verify says of the machine afterwards.
+	Compared *verify.Report `json:"compared,omitempty"`
 }
 
 // applyCommand returns the verb apply.
@@ -59,9 +62,8 @@ run, one of another machine, or one that differs where kiln does not write.
                  contents of the document: keep it like the document, run it with sh, as
                  root, and remove it.
 
-A cut connection or a power failure does no harm: the same command goes on. At the end
-the machine compares itself with its document, and what differs is a line and exit
-code 3 (docs/live.md).
+A cut connection or a power failure does no harm: the same command goes on. With --ssh
+kiln verify follows, and what differs is a line and exit code 3 (docs/live.md).
 
 ` + state.OneForms,
 		Example: `  kiln apply nodes/worker-1 --since main:review --ssh root@10.0.0.21
@@ -133,26 +135,58 @@ func (f *applyFlags) run(cmd *cobra.Command, machine string) error {
 	if f.out != "" {
 		return f.write(cmd, machine, program)
 	}
+	list, err := verify.Script(c.Node)
+	if err != nil {
+		return fmt.Errorf("%s: %w", machine, err)
+	}
 	text, err := runRemote(f.ssh, program, maxReport,
 		"use --out, and run the script on the machine")
 	if f.form == "text" {
 		term.Printf(cmd.OutOrStdout(), "%s", text)
-	} else if err == nil || len(text) > 0 {
-		said := strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")
-		r := applyReport{Machine: machine, Said: said}
+	}
+	said := strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")
+	r := applyReport{Machine: machine, Said: said}
+	var ended *remoteEnded
+	isLeft := errors.As(err, &ended) && ended.Code == left
+	switch isDone := doneWord.Match(text); {
+	case isDone && (err == nil || isLeft):
+		if r.Compared, err = f.compare(list, c.Node); err != nil {
+			err = fmt.Errorf("%s has its newer document, and could not be compared with it: %w",
+				machine, err)
+		}
+	case err == nil:
+		err = fmt.Errorf("ssh %s: it did not run the program: it does not say how many files it "+
+			"wrote", f.ssh)
+	}
+	if f.form == "json" && (err == nil || len(text) > 0) {
 		if err := term.JSON(cmd.OutOrStdout(), r); err != nil {
 			return err
 		}
 	}
-	var ended *remoteEnded
-	switch isDone := doneWord.Match(text); {
-	case err == nil && !isDone:
-		return fmt.Errorf("ssh %s: it did not run the program: it does not say how many files it "+
-			"wrote", f.ssh)
-	case isDone && errors.As(err, &ended) && ended.Code == differs:
+	if err != nil {
+		return err
+	}
+	if f.form == "text" {
+		tellStep(cmd.OutOrStdout(), machine, r.Compared)
+	}
+	if isLeft || !r.Compared.Same() {
 		return term.ErrDifferent
 	}
-	return err
+	return nil
+}
+
+// compare compares the machine with its newer document, as kiln verify does. list is the program
+// for that.
+func (f *applyFlags) compare(list string, n *node.Node) (*verify.Report, error) {
+	text, err := runRemote(f.ssh, list, verify.MaxListing, "give kiln verify a listing")
+	if err != nil {
+		return nil, err
+	}
+	listing, err := verify.Parse(n, text)
+	if err != nil {
+		return nil, err
+	}
+	return verify.Compare(n, listing), nil
 }
 
 // doneWord is the line of a machine that has its newer document.
@@ -161,8 +195,8 @@ var doneWord = regexp.MustCompile(`(?m)^files written: [0-9]+$`)
 const (
 	// maxReport is how many bytes a machine may say.
 	maxReport = 1 << 20
-	// differs is the status of a machine that is not as its document says.
-	differs = 3
+	// left is the status of a program that leaves something to a person.
+	left = 3
 )
 
 // change returns the change of the machine whose documents lie in that folder. It fails if no state
@@ -251,6 +285,7 @@ func (f *applyFlags) write(cmd *cobra.Command, machine, program string) error {
 		return term.JSON(cmd.OutOrStdout(), applyReport{Machine: machine, Script: f.out})
 	}
 	term.Printf(cmd.OutOrStdout(), "%s: holds secrets; on the machine, as root: sh %s; then "+
-		"remove it\n", f.out, wording.ShellWord(filepath.Base(f.out)))
+		"remove it, and compare: kiln verify %s --script\n", f.out,
+		wording.ShellWord(filepath.Base(f.out)), wording.ShellWord(machine))
 	return nil
 }

@@ -135,7 +135,7 @@ while IFS= read -r line; do
       read -ra words <<<"${line//NAME/$machine}"
       kiln "${words[@]:1}" || fail "${words[*]}"
       says '^files written: [0-9]+$'
-      says '^no differences$'
+      says '^no differences; '
     done
     ;;
   'kubectl '*)

@@ -18,7 +18,6 @@ import (
 	"kiln.dev/kiln/render/text/wording"
 	"kiln.dev/kiln/render/twin/change"
 	"kiln.dev/kiln/render/twin/review"
-	"kiln.dev/kiln/templates"
 )
 
 //go:embed apply.sh
@@ -48,9 +47,6 @@ func Program(c *Change) (string, error) {
 	case review.IsEdited(c.Node):
 		return "", errors.New("the document is not as kiln rendered it: a file of it was changed " +
 			"by hand; render it again")
-	case !knowsTwo(c.Node):
-		return "", errors.New("the document is of an earlier kiln, whose hook would not start " +
-			"again if the power failed meanwhile; render it again")
 	}
 	b := builder{Change: c, may: map[string]bool{}, write: map[string]bool{node.List: true},
 		keys: map[string]int{}}
@@ -217,11 +213,4 @@ func (b *builder) login() (lines []string, err error) {
 		return nil, nil
 	}
 	return lines, err
-}
-
-// knowsTwo reports whether the document's hook starts a machine that counts as made from two
-// documents (templates.KnowsTwo).
-func knowsTwo(n *node.Node) bool {
-	boot := n.File(templates.BootPath)
-	return boot != nil && bytes.Contains(boot.Content, []byte(templates.KnowsTwo))
 }

@@ -86,11 +86,8 @@ that it runs with --since"
 }
 
 # write puts the files in place. The machine counts as made from both documents from then on, until
-# all is over. An older hook accepts one document only, so the newer hook comes first: it starts the
-# older document as well.
+# all is over.
 write() {
-	[ ! -f "$stage/tree/etc/kiln/boot" ] || place /etc/kiln/boot 0600 root:root
-	sync
 	[ "$made" = "$wanted" ] || printf '%s\n' "$now $wanted" "$steps" "$self" | put "$lib/state"
 	count=0
 	while read -r sum mode owner path; do
@@ -211,10 +208,7 @@ KILN_END
 	# It tells the cluster which document this machine runs now.
 	systemctl restart kiln.service
 	echo "files written: $count"
-	rc=0
-	sh "$etc/boot" verify || rc=$?
-	[ -z "$rest" ] || rc=3
-	exit "$rc"
+	[ -z "$rest" ] || exit 3
 }
 
 # All of the program is read before it begins, even from standard input.

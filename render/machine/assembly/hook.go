@@ -20,7 +20,7 @@ func (t *tree) addHook() error {
 	t.addDir(plan.KilnDir, 0o700, "")
 	t.addFile(templates.BootPath, 0o600, templates.Boot, "the first-boot hook")
 	t.addFile(templates.ReportPath, 0o600, templates.Report,
-		"what the hook does as sh /etc/kiln/boot report, or verify")
+		"what the hook does as sh /etc/kiln/boot report")
 	lines, kinds := t.checks()
 	t.addFile(plan.KilnDir+"/machine", 0o600, t.machineData(),
 		"what the hook knows of this machine")

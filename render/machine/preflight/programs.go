@@ -15,11 +15,11 @@ import (
 var programs = []Entry{
 	{
 		ID: "tool-…", Reads: "`PATH`", Severity: Stop,
-		Wants:   "cp, curl, ip, losetup, mount; gzip, tar with `binaries.source: download`",
+		Wants:   "cp, curl, flock, ip, losetup, mount; gzip, tar with `binaries.source: download`",
 		Remedy:  "install …",
 		Kubeadm: []string{"FileExisting-…"}, Source: "kubeadm; the hook itself",
 		calls: func(f *Facts) []call {
-			tools := []string{"cp", "curl", "ip", "losetup", "mount"}
+			tools := []string{"cp", "curl", "flock", "ip", "losetup", "mount"}
 			if f.Machine.Downloads() {
 				tools = append(tools, "gzip", "tar")
 			}
