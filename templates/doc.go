@@ -98,10 +98,9 @@
 //
 // Lines id|severity|check|remedy. The id is the fault's code. An empty remedy is that of the line
 // before. If a stop check fails the machine stops; if a warn check fails it goes on; a wait check
-// is tried again, and reported after step_timeout. A check is a kind with its arguments, which hold
-// no spaces: "port-free 6443" calls the function check_port_free with 6443. It returns whether the
-// check holds, and leaves its evidence in $found. The functions are in boot/checks, the list of
-// checks in render/machine/preflight.
+// is tried again, and reported after step_timeout. A check is a function with its arguments, which
+// hold no spaces: "at_least 2 nproc". It returns whether the check holds, and leaves its evidence
+// in $found. The functions are in boot/checks, the list of checks in render/machine/preflight.
 //
 // # /etc/kiln/files
 //

@@ -37,8 +37,9 @@ func TestBootIsInert(t *testing.T) {
 				m.data["step_timeout"], m.data["credential_end"] = value, value
 			}
 			word := strings.NewReplacer("|", "", "\n", "").Replace(value)
-			m.check = append(m.check, word+"|stop|file-exists "+word+"|"+word,
-				"e|warn|cpus "+word+"|"+word, "f|stop|sysctl "+word+" "+word+"|x")
+			m.check = append(m.check, word+"|stop|exist "+word+"|"+word,
+				"e|warn|at_least "+strings.ReplaceAll(word, " ", "")+" nproc|"+word,
+				"f|stop|sysctls "+word+"="+word+"|x")
 			m.document()
 			out, code := m.run()
 			if code != 0 && code != 1 {

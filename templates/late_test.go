@@ -38,24 +38,26 @@ func TestBootGoesOnTrying(t *testing.T) {
 		mend  string            // shell: what happens while the hook is overdue
 	}{
 		// preflight
-		{name: "address", wrong: tell("address", ""), want: "FAULT node-ip-absent " +
-			"address 10.0.0.11: there is lo UNKNOWN 127.0.0.1/8 eth0 UP 10.0.0.11/24; ",
+		{name: "address", wrong: tell("address", ""), want: "FAULT address " +
+			"addresses 10.0.0.11: there is lo UNKNOWN 127.0.0.1/8 eth0 UP 10.0.0.11/24, missing: " +
+			"10.0.0.11; ",
 			mend: `echo 2: eth0 inet 10.0.0.11/24 scope global eth0 >"$WORLD/address"`},
 		{name: "address tentative",
 			wrong: tell("address", "2: eth0 inet6 fd00::11/64 scope global tentative"),
-			want:  "FAULT node-ip-absent address 10.0.0.11: ",
+			want:  "FAULT address addresses 10.0.0.11: ",
 			mend:  `echo 2: eth0 inet6 fd00::11/64 scope global >"$WORLD/address"`},
 		{name: "clock behind", wrong: tell("clock", "1000000000"),
-			want: "FAULT clock-behind not-before 1790000000: 100000000",
+			want: "FAULT clock-behind at_least 1790000000 date +%s: 100000000",
 			mend: `echo 1800000000 >"$WORLD/clock"`},
 		{name: "runtime", wrong: tell("active", "failed"),
-			want: "FAULT cri-down active containerd.service: failed; start containerd; then",
+			want: "FAULT runtime-active equals active systemctl is-active containerd.service: " +
+				"failed; start containerd; then",
 			mend: `echo active >"$WORLD/active"`},
 		{name: "socket", wrong: func(m *aMachine) {
 			socket := m.root + "/run/containerd/containerd.sock"
 			must(m.t, os.Rename(socket, socket+".later"))
 		},
-			want: "FAULT cri-socket socket /run/containerd/containerd.sock: missing; ",
+			want: "FAULT runtime exist run/containerd/containerd.sock: missing: run/",
 			mend: `mv "$KILN_ROOT"/run/containerd/containerd.sock.later ` +
 				`"$KILN_ROOT"/run/containerd/containerd.sock`},
 
@@ -188,6 +190,29 @@ func TestBootGoesOnTrying(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestBootNamesWrongClusterAtOnce: a server of another cluster is a fault as soon as it answers,
+// not after the step's time.
+func TestBootNamesWrongClusterAtOnce(t *testing.T) {
+	underAShell(t, func(t *testing.T, shell []string) {
+		for role, url := range map[string]string{
+			"worker": "*/nodes/*", "control-plane": "*10.0.0.12:2380/members",
+		} {
+			m := newMachine(t, shell, role)
+			m.data["step_timeout"] = "600"
+			m.rule("GET", url, 9999, 0, 60, "")
+			m.document()
+			m.wantOverdue(map[string]string{
+				"worker":        "FAULT api-wrong-cluster https://10.0.0.11:6443/api/v1/nodes/",
+				"control-plane": "FAULT etcd-peer-unclear https://10.0.0.12:2380: curl: (60) ",
+			}[role])
+			// It began at 100, and rests for a minute then.
+			if up := m.read(m.root + "/proc/uptime"); up > "180" {
+				t.Errorf("%s: the fault came late: %s", role, up)
+			}
+		}
+	})
 }
 
 // TestBootComesAfterAnHour: a worker that is powered on long before its control plane joins without

@@ -34,9 +34,6 @@ func (m *aMachine) ofPool(addresses string) {
 		"-4", "-4,route,get,192.0.2.1", "-6", "-6,route,get,2001:db8::1",
 	).Replace(addresses)
 	m.data["step_timeout"] = "60"
-	m.check = slices.DeleteFunc(m.check, func(s string) bool {
-		return strings.HasPrefix(s, "hostname|")
-	})
 }
 
 // metadata is a platform's metadata service on loopback. It is as strict as the real one.
@@ -372,7 +369,7 @@ func TestPoolAlone(t *testing.T) {
 	t.Parallel()
 	text := templates.Steps(strings.Fields("pre-boot machine preflight restore others etcd "+
 		"kubelet member control-plane objects node role ready post-boot retire"),
-		templates.CheckKinds())
+		everyCheck())
 	for _, name := range []string{"step_name", "christened", "platform_told", "located",
 		"remembered"} {
 		if strings.Contains(text, name+"()") {

@@ -35,11 +35,11 @@ func TestReadme(t *testing.T) {
 	if fault == nil {
 		t.Fatal("the README shows no fault")
 	}
-	isPort := func(e preflight.Entry) bool { return e.ID == "port-…" }
+	isPort := func(e preflight.Entry) bool { return e.ID == "port" }
 	port := slices.IndexFunc(preflight.Catalogue, isPort)
-	m = newMachine(t, need.Words(mainShell(t)), "control-plane")
-	m.check = append(m.check, "port-6443|stop|port-free 6443|"+preflight.Catalogue[port].Remedy)
-	m.at("/proc/net/tcp", "  sl\n   1: 0B00000A:192B 00000000:0000 0A 0:0\n")
+	m = newMachine(t, need.Words(mainShell(t)), "worker")
+	m.check = []string{"port|stop|ports_free 10250 10248|" + preflight.Catalogue[port].Remedy}
+	m.at("/proc/net/tcp", "  sl\n   1: 0B00000A:280A 00000000:0000 0A 0:0\n")
 	m.document()
 	if out, _ := m.run(); !strings.Contains(out, string(fault[1])) {
 		t.Errorf("the hook says\n%s\nand the README\n%s", out, fault[1])

@@ -135,12 +135,14 @@ func TestBootKeepsWall(t *testing.T) {
 	underAShell(t, func(t *testing.T, shell []string) {
 		m := newMachine(t, shell, "worker")
 		m.data["step_timeout"] = "3"
-		other := func(line string) bool { return strings.HasPrefix(line, "cri-down|") }
+		other := func(line string) bool { return strings.HasPrefix(line, "runtime-active|") }
 		m.check = append(slices.DeleteFunc(m.check, other),
-			"metadata-wall|wait|active kiln-wall.service|see journalctl -u kiln-wall")
+			"metadata-wall|wait|equals active systemctl is-active kiln-wall.service|"+
+				"see journalctl -u kiln-wall")
 		m.know("active", "activating\n")
 		m.document()
-		m.wantOverdue("FAULT metadata-wall active kiln-wall.service: activating; see journalctl")
+		m.wantOverdue("FAULT metadata-wall equals active systemctl is-active kiln-wall.service: " +
+			"activating; see journalctl")
 		if _, err := os.Stat(m.root + "/var/lib/kiln/kubelet-allowed"); err == nil {
 			t.Error("the kubelet may start")
 		}

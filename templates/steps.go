@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"mvdan.cc/sh/v3/syntax"
 )
 
 //go:embed boot/steps
@@ -28,26 +30,57 @@ var checksSource string
 // and indentation.
 var functions = parse(stepsSource + etcdSource + poolSource + fetchSource + checksSource)
 
-// mentions holds for each function the other ones whose names occur in its text. That is all that
-// it calls, and a little more: a name may also be a word of a message. A function too many costs
-// bytes; one too few would stop a machine. TestStepsAreWhole parses the shell and holds both. It is
-// computed once, since a cluster may have ten thousand machines.
-var mentions = sync.OnceValue(func() map[string][]string {
+// calls holds for each function the others that it calls. It is computed once, since a cluster may
+// have ten thousand machines.
+var calls = sync.OnceValue(func() map[string][]string {
 	out := map[string][]string{}
 	for name, text := range functions {
-		for _, word := range words.FindAllString(text, -1) {
-			if _, ok := functions[word]; ok && !slices.Contains(out[name], word) {
-				out[name] = append(out[name], word)
+		parser := syntax.NewParser(syntax.Variant(syntax.LangPOSIX))
+		function, err := parser.Parse(strings.NewReader(text), name)
+		if err != nil {
+			panic("templates: " + err.Error())
+		}
+		for _, command := range commands(function) {
+			if _, ok := functions[command]; ok {
+				out[name] = append(out[name], command)
 			}
 		}
 	}
 	return out
 })
 
-// Steps returns /etc/kiln/steps, mode 0600: the functions that the hook needs for these steps and
-// for checks of these kinds ("port-free"), and the functions that those call. It panics on a step
-// or a kind that does not exist.
-func Steps(steps, kinds []string) string {
+// commands returns the first word of each command in a part of a program, and the third word of
+// "await WHAT COMMAND...".
+func commands(part syntax.Node) (names []string) {
+	syntax.Walk(part, func(n syntax.Node) bool {
+		call, ok := n.(*syntax.CallExpr)
+		if !ok || len(call.Args) == 0 {
+			return true
+		}
+		names = append(names, call.Args[0].Lit())
+		if call.Args[0].Lit() == "await" {
+			names = append(names, call.Args[2].Lit())
+		}
+		return true
+	})
+	return names
+}
+
+// CheckFunctions returns the functions that a check calls: its first word, and the word that stands
+// for a program if that is a function too ("at_least 1024 free_mib var/lib").
+func CheckFunctions(call string) (names []string) {
+	for i, word := range strings.Fields(call) {
+		if _, ok := functions[word]; ok || i == 0 {
+			names = append(names, word)
+		}
+	}
+	return names
+}
+
+// Steps returns /etc/kiln/steps, mode 0600: the functions that the hook needs for these steps,
+// these functions of checks, and the functions that those call. It panics on a step or a function
+// that does not exist.
+func Steps(steps, checks []string) string {
 	wanted := map[string]bool{}
 	var want func(name string)
 	want = func(name string) {
@@ -58,7 +91,7 @@ func Steps(steps, kinds []string) string {
 			return
 		}
 		wanted[name] = true
-		for _, callee := range mentions()[name] {
+		for _, callee := range calls()[name] {
 			want(callee)
 		}
 	}
@@ -76,8 +109,8 @@ func Steps(steps, kinds []string) string {
 			want("annotate") // the engine calls it
 		}
 	}
-	for _, k := range kinds {
-		want("check_" + strings.ReplaceAll(k, "-", "_"))
+	for _, name := range checks {
+		want(name)
 	}
 	var b strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(wanted)) {
@@ -86,10 +119,7 @@ func Steps(steps, kinds []string) string {
 	return b.String()
 }
 
-var (
-	words      = regexp.MustCompile(`[a-z_]+`)
-	definition = regexp.MustCompile(`^([a-z_0-9]+)\(\) \{`)
-)
+var definition = regexp.MustCompile(`^([a-z_0-9]+)\(\) \{`)
 
 // parse returns the functions of a source by name. A function begins and ends at the margin.
 func parse(source string) map[string]string {

@@ -12,6 +12,14 @@ import (
 	"kiln.dev/kiln/templates"
 )
 
+// sourceFunctions returns the functions of a file of templates/boot, by name.
+func sourceFunctions(t *testing.T, name string) map[string]*syntax.FuncDecl {
+	t.Helper()
+	text, err := os.ReadFile("boot/" + name)
+	must(t, err)
+	return shellFunctions(t, name, string(text))
+}
+
 // shellFunctions returns the functions that a shell program defines, by name.
 func shellFunctions(t *testing.T, name, program string) map[string]*syntax.FuncDecl {
 	t.Helper()
@@ -28,84 +36,52 @@ func shellFunctions(t *testing.T, name, program string) map[string]*syntax.FuncD
 	return functions
 }
 
-// commands returns the names of the programs and functions that f runs: the first word of each
-// command, and the third word of "await WHAT COMMAND...".
-func commands(f *syntax.FuncDecl) []string {
-	var names []string
-	syntax.Walk(f.Body, func(n syntax.Node) bool {
-		call, ok := n.(*syntax.CallExpr)
-		if !ok || len(call.Args) == 0 {
-			return true
-		}
-		names = append(names, call.Args[0].Lit())
-		if call.Args[0].Lit() == "await" {
-			names = append(names, call.Args[2].Lit())
-		}
-		return true
-	})
-	return names
-}
-
-// TestStepsAreWhole parses what Steps returns for each step and each kind of check alone. Every
-// function of the hook that it calls must be in it or in the engine. Steps looks for names in the
-// text, so there may be functions that nothing calls; the test lists where each of them comes from.
+// TestStepsAreWhole parses what Steps returns for each step and each check alone: it has every
+// function of the hook that is called, unless the engine has it, and no others.
 func TestStepsAreWhole(t *testing.T) {
 	t.Parallel()
-	spare := []string{
-		"running",                         // of scripts, which says "running NAME"
-		"api",                             // of misnamed (apiServer.certSANs) and of admin ($api)
-		"checked",                         // of judge, which reads the file checked
-		"somebody", "asked", "ask_member", // of step_etcd, which says "somebody who left no name"
+	all := map[string]*syntax.FuncDecl{}
+	for _, name := range []string{"steps", "etcd", "pool", "fetch", "checks"} {
+		maps.Copy(all, sourceFunctions(t, name))
 	}
-	var sources strings.Builder
-	for _, name := range []string{"steps", "etcd", "pool", "checks"} {
-		text, err := os.ReadFile("boot/" + name)
-		must(t, err)
-		sources.Write(text)
-	}
-	all := shellFunctions(t, "sources", sources.String())
 	engine := shellFunctions(t, "boot", templates.Boot)
 
-	check := func(name, root, program string) {
+	check := func(name string, roots []string, program string) {
 		functions := shellFunctions(t, name, program)
 		reached := map[string]bool{}
 		var follow func(caller, name string)
-		follow = func(caller, name string) {
-			if all[name] == nil || engine[name] != nil || reached[name] {
+		follow = func(caller, function string) {
+			if all[function] == nil || engine[function] != nil || reached[function] {
 				return
 			}
-			if functions[name] == nil {
-				t.Errorf("%s: %s calls %s, which is missing", root, caller, name)
+			if functions[function] == nil {
+				t.Errorf("%s: %s calls %s, which is missing", name, caller, function)
 				return
 			}
-			reached[name] = true
-			for _, command := range commands(functions[name]) {
-				follow(name, command)
+			reached[function] = true
+			for _, command := range templates.Commands(functions[function]) {
+				follow(function, command)
 			}
 		}
-		for _, name := range []string{root, "step_done"} {
-			follow("the engine", name)
+		for _, root := range append(roots, "step_done") {
+			follow("the engine", root)
 		}
 		follow("the report", "healthy")
-		if root == "step_name" {
-			follow("the engine", "remembered")
-		}
-		if root == "step_node" {
-			follow("the engine", "annotate")
-		}
-		for _, name := range slices.Sorted(maps.Keys(functions)) {
-			if !reached[name] && !slices.Contains(spare, name) {
-				t.Errorf("%s: nothing calls %s", root, name)
+		for _, function := range slices.Sorted(maps.Keys(functions)) {
+			if !reached[function] {
+				t.Errorf("%s: nothing calls %s", name, function)
 			}
 		}
 	}
+	// What the engine calls on a machine that has the step.
+	engineCalls := map[string]string{"step_name": "remembered", "step_node": "annotate"}
 	for name := range all {
 		if step, ok := strings.CutPrefix(name, "step_"); ok {
-			check(name, name, templates.Steps([]string{step}, nil))
+			check(name, []string{name, engineCalls[name]}, templates.Steps([]string{step}, nil))
 		}
 	}
-	for _, kind := range templates.CheckKinds() {
-		root := "check_" + strings.ReplaceAll(kind, "-", "_")
-		check(kind, root, templates.Steps(nil, []string{kind}))
+	for _, row := range checkRows {
+		names := templates.CheckFunctions(row.call)
+		check(row.call, names, templates.Steps(nil, names))
 	}
 }

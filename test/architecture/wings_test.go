@@ -33,7 +33,7 @@ var wings = []wing{
 	{"twin", []string{"render/twin"}, 4981},
 	{"pack", []string{"render/pack"}, 3573},
 	{"secret", []string{"render/secret"}, 728},
-	{"machine", []string{"render/machine", "manifests", "patches", "templates"}, 11208},
+	{"machine", []string{"render/machine", "manifests", "patches", "templates"}, 11158},
 	{"pki", []string{"pki"}, 4381},
 	{"plan", []string{"render/plan"}, 1793},
 	{"config", []string{"render/config"}, 11241},
@@ -65,7 +65,7 @@ var owners = map[string][]string{
 	"github.com/spf13/pflag":        {"cmd", "vault", "term"},
 	"github.com/stretchr/testify":   nil,
 	"k8s.io/client-go":              {"cmd/kiln/apiserver"},
-	"mvdan.cc/sh":                   {"config"},
+	"mvdan.cc/sh":                   {"config", "templates"},
 	"oras.land/oras-go":             {"cmd/kiln/lock"},
 	"sigs.k8s.io/kustomize":         {"patches"},
 }

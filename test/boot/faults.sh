@@ -17,7 +17,7 @@
 #   no-room        not a byte left: stops, and the console says why
 #   image          an image is absent and no registry answers: waits, naming it; goes on when it
 #                  is there
-#   port           port 6443 is taken: stops with port-6443; goes on when it is free
+#   port           port 6443 is taken: stops with port; goes on when it is free
 #   script         a preBoot script fails: stops with pre-boot, its output in the report
 #   late-endpoint  a worker, and its control plane two minutes later: both done and Ready
 #
@@ -351,8 +351,8 @@ scenario_image() {
 
 scenario_port() {
   first_boot 'set -- systemd-run -q --unit taker -p SuccessExitStatus=143; "$@" socat TCP-LISTEN:6443,fork,reuseaddr PIPE || "$@" python3 -m http.server 6443; sleep 3'
-  faulted port-6443
-  mended port-6443 'systemctl stop taker'
+  faulted port
+  mended port 'systemctl stop taker'
 }
 
 scenario_script() {

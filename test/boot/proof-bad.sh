@@ -133,9 +133,8 @@ bad_clock() {
   finds='clock-behind: '
   local check
   check=$("$tmp/plant" "$dir/nodes/cp-1/user-data" print /etc/kiln/checks |
-    sed -n 's/^clock-behind.*not-before \([0-9]*\).*/\1/p')
-  plant hidden replace /etc/kiln/checks "not-before $check" \
-    "not-before $((check + 365 * 24 * 3600))"
+    sed -n 's/^clock-behind.*at_least \([0-9]*\).*/\1/p')
+  plant hidden replace /etc/kiln/checks "at_least $check" "at_least $((check + 365 * 24 * 3600))"
 }
 
 # adapt_case: a bad machine says so within a minute.

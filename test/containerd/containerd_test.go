@@ -100,8 +100,8 @@ func setupOf(t *testing.T, m *machine, minor string) *setup {
 			if words := arguments(text, "images|wait|images "); len(words) > 1 {
 				s.image = words[1]
 			}
-			if words := arguments(text, "cni-plugins|stop|file-exists "); len(words) > 1 {
-				s.plugins = path.Dir(words[0])
+			if words := arguments(text, "cni-plugins|stop|exist "); len(words) > 1 {
+				s.plugins = "/" + path.Dir(words[0])
 			}
 		}
 	}

@@ -12,18 +12,20 @@ import (
 	"kiln.dev/kiln/render/machine/preflight"
 	"kiln.dev/kiln/render/plan"
 	"kiln.dev/kiln/render/text/wording"
+	"kiln.dev/kiln/templates"
 )
 
-// checks returns the preflight checks of this machine, a line each, and their kinds.
-func (t *tree) checks() (lines string, kinds []string) {
+// checks returns the preflight checks of this machine, a line each, and the functions that they
+// call.
+func (t *tree) checks() (lines string, functions []string) {
 	facts := t.preflight()
 	facts.From, facts.Until = t.Public.Validity(t.Plan, t.m)
 	facts.TokenEnd = t.Public.TokenEnd(t.m)
 	var b strings.Builder
 	previous := ""
 	for _, c := range preflight.Checks(facts) {
-		kinds = append(kinds, c.Kind())
-		// Ten ports share one remedy. Where a line has none, the hook uses that of the line before.
+		functions = append(functions, templates.CheckFunctions(c.Call)...)
+		// Where a line has no remedy, the hook uses that of the line before.
 		if c.Remedy == previous {
 			c.Remedy = ""
 		} else {
@@ -31,8 +33,8 @@ func (t *tree) checks() (lines string, kinds []string) {
 		}
 		b.WriteString(c.String())
 	}
-	slices.Sort(kinds)
-	return b.String(), slices.Compact(kinds)
+	slices.Sort(functions)
+	return b.String(), slices.Compact(functions)
 }
 
 // preflight returns the facts that the checks of this machine are made from. The dates are missing,
@@ -43,9 +45,6 @@ func (t *tree) preflight() *preflight.Facts {
 		Modules: t.Plan.KernelModules(t.m), Sysctls: t.sysctls(),
 		ResolvConf: t.resolvConf(), SwapAllowed: t.swapAllowed(),
 		Images: t.images(),
-	}
-	for _, peer := range t.etcdPeers() {
-		f.Peers = append(f.Peers, preflight.Peer{Name: peer.Name, URL: peer.EtcdHTTPURL()})
 	}
 	if t.m.Joins() && t.Plan.Flannel() {
 		for _, plugin := range []string{"bridge", "host-local", "loopback", "portmap"} {
@@ -89,19 +88,13 @@ func (r *Cluster) unknownChecks() (problems config.Problems) {
 	}
 	for layer, machines := range byLayer {
 		for i, name := range machines[0].Settings.IgnorePreflight {
-			hasName := func(c preflight.Check) bool { return c.Is(name) }
-			hasCheck := func(m *plan.Machine) bool {
-				return slices.ContainsFunc(r.machineChecks(m), hasName)
-			}
+			hasCheck := func(m *plan.Machine) bool { return preflight.Has(r.facts(m), name) }
 			if preflight.Known(name) || slices.ContainsFunc(machines, hasCheck) {
 				continue
 			}
-			var names []string
-			for _, c := range r.machineChecks(machines[0]) {
-				names = append(names, c.Names()...)
-			}
 			advice := "docs/preflight.md lists them"
-			if near := wording.Nearest(name, names); near != "" {
+			near := wording.Nearest(name, preflight.Names(r.facts(machines[0])))
+			if near != "" {
 				advice = fmt.Sprintf("did you mean %q?", near)
 			}
 			problems = append(problems, r.Plan.Config.Problemf(element(layer+".ignorePreflight", i),
@@ -114,7 +107,7 @@ func (r *Cluster) unknownChecks() (problems config.Problems) {
 	return problems
 }
 
-// machineChecks returns m's checks. The dates in them are not filled in.
-func (r *Cluster) machineChecks(m *plan.Machine) []preflight.Check {
-	return preflight.Checks((&tree{Cluster: r, m: m}).preflight())
+// facts returns what the checks of a machine are made from, but for the dates.
+func (r *Cluster) facts(m *plan.Machine) *preflight.Facts {
+	return (&tree{Cluster: r, m: m}).preflight()
 }

@@ -21,11 +21,11 @@ func when(wanted bool, text string) []call {
 	return one(text)
 }
 
-// each returns a call of one kind for each argument, which also stands for the "…" of the entry.
-func each(kind string, arguments []string) []call {
-	out := make([]call, len(arguments))
-	for i, argument := range arguments {
-		out[i] = call{argument, kind + " " + argument}
+// each returns the words of a list, which are what people call them too.
+func each(words ...string) []call {
+	out := make([]call, len(words))
+	for i, word := range words {
+		out[i] = call{word, word}
 	}
 	return out
 }

@@ -3,36 +3,25 @@ package preflight
 import (
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
-	"kiln.dev/kiln/render/config"
 	"kiln.dev/kiln/render/facts/target"
 	"kiln.dev/kiln/render/plan"
 )
 
 var hardware = []Entry{
 	{
-		ID: "root", Reads: "`id -u`", Wants: "0", Severity: Stop,
-		Remedy:  "run the hook as root, from kiln.service",
-		Kubeadm: []string{"IsPrivilegedUser"}, Source: "kubeadm",
-		calls: always("root"),
-	}, {
-		ID: "systemd", Reads: "`/run/systemd/system`", Wants: "systemd is process 1",
-		Severity: Stop,
-		Remedy:   "boot this document on a machine: a container has no systemd",
-		Source:   "sd_booted(3)",
-		calls:    always("file-exists /run/systemd/system"),
-	}, {
 		ID: "arch", Reads: "`uname -m`", Wants: "the processor that `arch` names",
 		Severity: Stop,
 		Remedy:   "boot it on this architecture, or set machines.arch",
 		Source:   "programs and images are built for one",
 		calls: func(f *Facts) []call {
 			kernels := map[string]string{"amd64": "x86_64", "arm64": "aarch64"}
-			return one("arch " + kernels[f.Machine.Settings.Arch])
+			return one("equals " + kernels[f.Machine.Settings.Arch] + " uname -m")
 		},
 	}, {
 		ID: "os-version", Reads: "`/etc/os-release`", Wants: "the version that `osVersion` names",
@@ -41,26 +30,31 @@ var hardware = []Entry{
 		Source:   "the document is for one version: docs/systems.md",
 		calls: func(f *Facts) []call {
 			version := f.Machine.Settings.OSVersion
-			return when(version != "", "os-version "+version)
+			return when(version != "", "has_word "+version+" os_version")
 		},
 	}, {
 		ID: "cpus", Reads: "`nproc`", Wants: "2 on control planes", Severity: Stop,
 		Remedy:  "give a control plane two processors",
 		Kubeadm: []string{"NumCPU"}, Source: "kubeadm",
-		calls: onControlPlanes("cpus 2"),
+		calls: onControlPlanes("at_least 2 nproc"),
 	}, {
 		ID: "memory", Reads: "`/proc/meminfo`", Wants: "1700 MiB on control planes",
 		Severity: Stop,
 		Remedy:   "give a control plane 1700 MiB of memory",
 		Kubeadm:  []string{"Mem"}, Source: "kubeadm",
-		calls: onControlPlanes("memory 1700"),
+		calls: onControlPlanes(memory(1700)),
 	}, {
 		ID: "memory-etcd", Reads: "`/proc/meminfo`", Wants: "900 MiB on etcd machines",
 		Severity: Stop,
 		Remedy:   "give an etcd machine 1 GiB of memory",
 		Kubeadm:  []string{"Mem"}, Source: "kubelet, containerd and a member of etcd",
-		calls: func(f *Facts) []call { return when(!f.Machine.Joins(), "memory 900") },
+		calls: func(f *Facts) []call { return when(!f.Machine.Joins(), memory(900)) },
 	},
+}
+
+// memory returns a call that wants that many MiB; /proc/meminfo counts KiB.
+func memory(mib int) string {
+	return fmt.Sprintf("at_least %d word 2 cat proc/meminfo", mib<<10)
 }
 
 // systemVerification is kubeadm's one name for all its checks of a kernel.
@@ -71,7 +65,7 @@ var kernel = []Entry{
 		ID: "kernel", Reads: "`uname -r`", Wants: "5.4", Severity: Warn,
 		Remedy:  "boot a newer kernel",
 		Kubeadm: []string{systemVerification}, Source: "kubeadm",
-		calls: func(f *Facts) []call { return when(!nftables(f), "kernel 5.4") },
+		calls: func(f *Facts) []call { return when(!nftables(f), "version_from 5.4 uname -r") },
 	}, {
 		ID: "kernel-nftables", Reads: "`uname -r`",
 		Wants:    target.NFTablesKernel.String() + " with `network.proxy: nftables`",
@@ -80,22 +74,8 @@ var kernel = []Entry{
 		Kubeadm:  []string{systemVerification},
 		Source:   "kubernetes.io: kernel-version-requirements; kube-proxy exits",
 		calls: func(f *Facts) []call {
-			return when(nftables(f), "kernel "+target.NFTablesKernel.String())
+			return when(nftables(f), "version_from "+target.NFTablesKernel.String()+" uname -r")
 		},
-	}, {
-		ID: "namespaces", Reads: "`/proc/self/ns`", Wants: "ipc, mnt, net, pid, uts",
-		Severity: Stop,
-		Remedy:   "use a kernel that has them",
-		Kubeadm:  []string{systemVerification},
-		Source:   "kubeadm, which asks the kernel's configuration",
-		calls: always("file-exists /proc/self/ns/ipc /proc/self/ns/mnt /proc/self/ns/net " +
-			"/proc/self/ns/pid /proc/self/ns/uts"),
-	}, {
-		ID: "seccomp", Reads: "`/proc/sys/kernel/seccomp`", Wants: "seccomp filters",
-		Severity: Stop,
-		Remedy:   "use a kernel with CONFIG_SECCOMP_FILTER",
-		Kubeadm:  []string{systemVerification}, Source: "kubeadm; the kubelet's seccompDefault",
-		calls: always("file-exists /proc/sys/kernel/seccomp/actions_avail"),
 	}, {
 		ID: "cgroup", Reads: "`/sys/fs/cgroup/cgroup.controllers`",
 		Wants:    "cgroup v2 with cpu, cpuset, memory, pids",
@@ -103,38 +83,29 @@ var kernel = []Entry{
 		Remedy:   "boot with cgroup v2, without systemd.unified_cgroup_hierarchy=0",
 		Kubeadm:  []string{systemVerification},
 		Source:   "kubeadm; the kubelet's failCgroupV1, from 1.35",
-		calls:    always("cgroup2 cpu cpuset memory pids"),
+		calls:    always("controllers cpu cpuset memory pids"),
 	}, {
-		ID: "cgroup-optional", Reads: "`/sys/fs/cgroup/cgroup.controllers`", Wants: "hugetlb, io",
-		Severity: Warn,
-		Remedy:   "use a kernel that has them",
-		Kubeadm:  []string{systemVerification}, Source: "kubeadm",
-		calls: always("cgroup2 hugetlb io"),
-	}, {
-		ID: "module-…", Reads: "`/sys/module`, `modules.builtin`",
+		ID: "module", Reads: "`/sys/module`, `modules.builtin`",
 		Wants:    "each of kiln's and yours",
 		Severity: Stop,
-		Remedy:   "use a kernel that has it",
+		Remedy:   "use a kernel that has them",
 		Source:   "kubernetes.io: container-runtimes, prerequisites",
-		calls:    func(f *Facts) []call { return each("module", f.Modules) },
+		list:     "modules",
+		calls:    func(f *Facts) []call { return each(f.Modules...) },
 	}, {
-		ID: "filesystem-overlay", Reads: "`/proc/filesystems`", Wants: "overlay", Severity: Stop,
-		Remedy:  "use a kernel that has it",
-		Kubeadm: []string{systemVerification}, Source: "kubeadm; containerd's snapshotter",
-		calls: always("filesystem overlay"),
-	}, {
-		ID: "sysctl-…", Reads: "`/proc/sys`",
-		Wants:    "forwarding, and what `protectKernelDefaults` asks for",
+		ID: "sysctl", Reads: "`/proc/sys`",
+		Wants:    "forwarding, and the numbers of your `sysctls`",
 		Severity: Stop,
 		Remedy:   "find what sets it otherwise: sysctl --system",
-		Kubeadm:  []string{"FileContent--proc-sys-…"}, Source: "kubeadm; the kubelet exits",
+		Kubeadm:  []string{"FileContent--proc-sys-…"}, Source: "kubeadm; a kernel may refuse yours",
+		list:  "sysctls",
 		calls: sysctls,
 	}, {
 		ID: "swap", Reads: "`/proc/swaps`", Wants: "nothing, unless `kubelet.failSwapOn: false`",
 		Severity: Stop,
 		Remedy:   "turn swap off, or set kubelet.failSwapOn: false",
 		Kubeadm:  []string{"Swap"}, Source: "kubeadm warns; the kubelet exits",
-		calls: func(f *Facts) []call { return when(!f.SwapAllowed, "swap-off") },
+		calls: func(f *Facts) []call { return when(!f.SwapAllowed, "swap_off") },
 	},
 }
 
@@ -143,21 +114,29 @@ func nftables(f *Facts) bool {
 	return f.Machine.Joins() && f.Plan.Config.Spec.Network.Proxy == "nftables"
 }
 
-// sysctls returns the checks of the kernel settings without which the kubelet exits or pods are cut
-// off.
+// sysctls returns the kernel settings without which pods are cut off, and those of the user whose
+// value reads as it was written: numbers, and not of an interface, which may come later. The
+// kubelet asks for those of protectKernelDefaults itself.
 func sysctls(f *Facts) (out []call) {
-	keys := []string{"net.ipv4.ip_forward", "net.ipv6.conf.all.forwarding"}
-	if f.Plan.Config.ProtectKernelDefaults(&f.Machine.Settings) {
-		keys = append(keys, slices.Sorted(maps.Keys(config.KernelDefaults))...)
-	}
-	for _, key := range keys {
-		if value, ok := f.Sysctls[key]; ok {
+	keys := slices.Collect(maps.Keys(f.Machine.Settings.Sysctls))
+	keys = append(keys, "net.ipv4.ip_forward", "net.ipv6.conf.all.forwarding")
+	slices.Sort(keys)
+	for _, key := range slices.Compact(keys) {
+		value, ok := f.Sysctls[key]
+		ofInterface := interfaces.MatchString(key) && !everyInterface.MatchString(key)
+		if ok && numbers.MatchString(value) && !ofInterface {
 			path := strings.ReplaceAll(key, ".", "/")
-			out = append(out, call{key, "sysctl " + path + " " + value})
+			out = append(out, call{key, path + "=" + strings.ReplaceAll(value, " ", ",")})
 		}
 	}
 	return out
 }
+
+var (
+	numbers        = regexp.MustCompile(`^(0|-?[1-9][0-9]*)( (0|-?[1-9][0-9]*))*$`)
+	interfaces     = regexp.MustCompile(`/|^net\.ipv[46]\.(conf|neigh)\.`)
+	everyInterface = regexp.MustCompile(`^net\.ipv[46]\.(conf|neigh)\.(all|default)\.`)
+)
 
 var clock = []Entry{
 	{
@@ -165,13 +144,13 @@ var clock = []Entry{
 		Severity: Wait,
 		Remedy:   "set the machine's clock, or let it reach a time server",
 		Source:   "machines without a battery boot in the past",
-		calls:    func(f *Facts) []call { return one("not-before " + seconds(f.From)) },
+		calls:    func(f *Facts) []call { return one("at_least " + date(f.From)) },
 	}, {
 		ID: "cert-expired", Reads: "`date`", Wants: "the machine's certificates have not ended",
 		Severity: Stop,
 		Remedy:   "kiln secrets renew and render again, or correct the machine's clock",
 		Source:   "an old document",
-		calls:    func(f *Facts) []call { return one("not-after " + seconds(f.Until)) },
+		calls:    func(f *Facts) []call { return one("at_most " + date(f.Until)) },
 	}, {
 		ID: "token-expired", Reads: "`date`",
 		Wants: "the bootstrap token has not ended, " +
@@ -180,7 +159,7 @@ var clock = []Entry{
 		Remedy:   "kiln token renew of its pool, render again, do what kiln plan says",
 		Source:   "the API server answers 401",
 		calls: func(f *Facts) []call {
-			return when(f.Machine.Pool, "token "+seconds(f.TokenEnd))
+			return when(f.Machine.Pool, "token_until "+seconds(f.TokenEnd))
 		},
 	}, {
 		ID: "time-sync", Reads: "systemd-timesyncd's marker, `timedatectl`",
@@ -188,28 +167,19 @@ var clock = []Entry{
 		Severity: Warn,
 		Remedy:   "let it reach a time server",
 		Source:   "certificates and leases need equal clocks",
-		calls:    always("time-sync"),
+		calls:    always("clock_synced"),
 	},
 }
 
 // seconds returns a time as the shell counts it: seconds since 1970.
 func seconds(t time.Time) string { return strconv.FormatInt(t.Unix(), 10) }
 
+// date returns a time, and the program whose answer is held against it.
+func date(t time.Time) string { return seconds(t) + " date +%s" }
+
 // identity holds the checks of the machine's names and of its users.
 var identity = []Entry{
 	{
-		ID: "hostname", Reads: "`/proc/sys/kernel/hostname`", Wants: "the node's name",
-		Severity: Warn,
-		Remedy:   "the start of the kubelet sets it again",
-		Kubeadm:  []string{"Hostname"}, Source: "the kubelet's certificate is for one name",
-		calls: func(f *Facts) []call {
-			return when(!f.Machine.Pool, "sysctl kernel/hostname "+f.Machine.Name)
-		},
-	}, {
-		ID: "machine-id", Reads: "`/etc/machine-id`", Wants: "32 digits", Severity: Warn,
-		Remedy: "run systemd-machine-id-setup", Source: "machine-id(5)",
-		calls: always("machine-id"),
-	}, {
 		ID: "product-uuid", Reads: "`/sys/class/dmi/id/product_uuid`",
 		Wants:    "the node's `productUUID`",
 		Severity: Stop,
@@ -217,7 +187,8 @@ var identity = []Entry{
 		Source: "kubernetes.io: install-kubeadm, unique product_uuid; many machines with arm64 " +
 			"have no DMI: give them `mac`",
 		calls: func(f *Facts) []call {
-			return when(f.Machine.ProductUUID != "", "product-uuid "+f.Machine.ProductUUID)
+			return when(f.Machine.ProductUUID != "", "equals "+f.Machine.ProductUUID+
+				" cat sys/class/dmi/id/product_uuid")
 		},
 	}, {
 		ID: "mac", Reads: "`ip link`", Wants: "an interface with the node's `mac`",
@@ -256,12 +227,12 @@ var disks = []Entry{
 		Severity: Stop,
 		Remedy:   "look for errors of the disk: dmesg",
 		Source:   "a disk with errors is mounted read-only",
-		calls:    always("writable /etc/kubernetes /var/lib/kubelet /var/log"),
+		calls:    always("writable etc/kubernetes var/lib/kubelet var/log"),
 	}, {
 		ID: "disk", Reads: "free space in `/var/lib`", Wants: "1 GiB", Severity: Stop,
 		Remedy: "make room or give the machine a larger disk",
 		Source: "images and etcd do not fit into less",
-		calls:  always("disk /var/lib 1024"),
+		calls:  always("at_least 1024 free_mib var/lib"),
 	}, {
 		ID: "disk-log", Reads: "free space in `/var/log`",
 		Wants:    "the audit logs fit, on control planes with profile cis",
@@ -270,21 +241,7 @@ var disks = []Entry{
 		Source:   "audit-log-maxsize, audit-log-maxbackup",
 		calls: func(f *Facts) []call {
 			return when(f.Machine.ControlPlane() && f.Plan.Hardened(),
-				fmt.Sprintf("disk /var/log %d", plan.AuditMiB*(plan.AuditFiles+2)))
-		},
-	}, {
-		ID: "inodes", Reads: "free inodes in `/var/lib`", Wants: "10000", Severity: Stop,
-		Remedy: "make room or give the machine a larger disk",
-		Source: "images are thousands of small files",
-		calls:  always("inodes /var/lib 10000"),
-	}, {
-		ID: "disk-speed", Reads: "16 small writes to `/var/lib/etcd`, each synced",
-		Wants:    "10 ms each, with a member of etcd",
-		Severity: Warn,
-		Remedy:   "give the machine a faster disk",
-		Source:   "etcd.io/docs: faq, slow disks",
-		calls: func(f *Facts) []call {
-			return when(f.Machine.EtcdMember, "disk-speed "+plan.EtcdData+" 10")
+				fmt.Sprintf("at_least %d free_mib var/log", plan.AuditMiB*(plan.AuditFiles+2)))
 		},
 	},
 }

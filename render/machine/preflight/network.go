@@ -2,8 +2,6 @@ package preflight
 
 import (
 	"fmt"
-	"net/netip"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -15,30 +13,24 @@ import (
 // the platform shows to pods.
 var network = []Entry{
 	{
-		ID: "address-…", Reads: "`ip address`",
+		ID: "address", Reads: "`ip address`",
 		Wants:    "each of the node's addresses on an interface",
 		Severity: Wait,
-		Remedy:   "give the machine this address, or correct the node's addresses",
+		Remedy:   "give the machine these addresses, or correct the node's",
 		Source:   "etcd and the API server bind it",
-		calls: func(f *Facts) []call {
-			return each("address", addressStrings(f.Machine.Addresses))
+		list:     "addresses",
+		calls: func(f *Facts) (out []call) {
+			for _, a := range f.Machine.Addresses {
+				out = append(out, each(a.String())...)
+			}
+			return out
 		},
 	}, {
-		ID: "address-taken-…", Reads: "`arping -D`, where it is",
-		Wants:    "no other machine answers for the node's IPv4 addresses",
-		Severity: Warn,
-		Remedy:   "turn the other machine off, or correct the addresses",
-		Source:   "RFC 5227; the kernel looks for IPv6 duplicates itself",
-		calls: func(f *Facts) []call {
-			is6 := func(a netip.Addr) bool { return !a.Is4() }
-			only4 := slices.DeleteFunc(slices.Clone(f.Machine.Addresses), is6)
-			return each("unshared", addressStrings(only4))
-		},
-	}, {
-		ID: "route-…", Reads: "`ip route`", Wants: "a default route for each family of the pods",
+		ID: "route", Reads: "`ip route`", Wants: "a default route for each family of the pods",
 		Severity: Warn,
 		Remedy:   "add a default route: without one, Services are out of reach",
 		Source:   "kubernetes/kubernetes#57534",
+		list:     "routes",
 		calls:    defaultRoutes,
 	}, {
 		ID: "firewalld", Reads: "`systemctl is-active`", Wants: "inactive", Severity: Warn,
@@ -52,15 +44,16 @@ var network = []Entry{
 		Remedy:   "turn it off: its routing rules cut pods off",
 		Source:   "rancher/rke2#1053",
 		calls: func(f *Facts) []call {
-			return when(cloudSetup(&f.Machine.System), "inactive nm-cloud-setup.timer")
+			return when(cloudSetup(&f.Machine.System), "is_not "+active("nm-cloud-setup.timer"))
 		},
 	}, {
-		ID: "port-…", Reads: "`/proc/net/tcp`, `tcp6`",
+		ID: "port", Reads: "`/proc/net/tcp`, `tcp6`",
 		Wants:    "nothing listens on the ports of kubelet, control plane and etcd",
 		Severity: Stop,
 		Remedy:   "stop the program that listens there: ss -lntp",
 		Kubeadm:  []string{"Port-…"}, Source: "kubeadm",
-		calls: func(f *Facts) []call { return each("port-free", ports(f)) },
+		list:  "ports_free",
+		calls: func(f *Facts) []call { return each(ports(f)...) },
 	}, {
 		ID: "endpoint-name", Reads: "`getent hosts`",
 		Wants: "the endpoint's name leads to an address, not to a loopback, " +
@@ -70,22 +63,6 @@ var network = []Entry{
 		Source:   "the kubelet finds the API server by it",
 		calls:    endpointName,
 	}, {
-		ID: "endpoint-certificate", Reads: "a TLS handshake",
-		Wants: "what answers at the endpoint, or behind the balancer at each control plane, " +
-			"has a certificate of this cluster, on workers",
-		Severity: Stop,
-		Remedy:   "another cluster answers: correct endpoint, or use documents of one bundle",
-		Source:   "kubeadm join fails late",
-		calls:    endpointCertificate,
-	}, {
-		ID: "peer-…", Reads: "a TLS handshake",
-		Wants:    "what answers at each other etcd member has a certificate of this cluster",
-		Severity: Stop,
-		Remedy: "another cluster answers: correct the node's addresses, " +
-			"or use documents of one bundle",
-		Source: "two clusters with equal addresses must not mix",
-		calls:  peers,
-	}, {
 		ID: "metadata-wall", Reads: "`kiln-wall.service`",
 		Wants: "pods cannot reach the platform's metadata service, " +
 			"with `security.metadataService: deny`",
@@ -94,20 +71,15 @@ var network = []Entry{
 			"set security.metadataService: allow to do without",
 		Source: "docs/security.md",
 		calls: func(f *Facts) []call {
-			return when(len(f.Plan.Forbidden(f.Machine)) > 0, "active "+plan.WallUnit)
+			return when(len(f.Plan.Forbidden(f.Machine)) > 0, "equals "+active(plan.WallUnit))
 		},
 	},
 }
 
-func cloudSetup(s *target.System) bool { return s.CloudSetup }
+// active returns the words that ask whether a unit is active.
+func active(unit string) string { return "active systemctl is-active " + unit }
 
-func addressStrings(addresses []netip.Addr) []string {
-	out := make([]string, len(addresses))
-	for i, a := range addresses {
-		out[i] = a.String()
-	}
-	return out
-}
+func cloudSetup(s *target.System) bool { return s.CloudSetup }
 
 func defaultRoutes(f *Facts) []call {
 	if !f.Machine.Joins() {
@@ -115,9 +87,9 @@ func defaultRoutes(f *Facts) []call {
 	}
 	out := make([]call, len(f.Plan.PodSubnets))
 	for i, subnet := range f.Plan.PodSubnets {
-		out[i] = call{"ipv6", "route 6"}
+		out[i] = call{"ipv6", "6"}
 		if subnet.Addr().Is4() {
-			out[i] = call{"ipv4", "route 4"}
+			out[i] = call{"ipv4", "4"}
 		}
 	}
 	return out
@@ -140,7 +112,7 @@ func firewalld(f *Facts) []call {
 	if f.Machine.EtcdMember {
 		open = append(open, fmt.Sprintf("%d-%d", target.EtcdHTTPPort, target.EtcdPeerPort))
 	}
-	return []call{{strings.Join(open, " "), "inactive firewalld.service"}}
+	return []call{{strings.Join(open, " "), "is_not " + active("firewalld.service")}}
 }
 
 // ports returns the ports on which the programs of the machine listen.
@@ -183,29 +155,4 @@ func endpointName(f *Facts) []call {
 		text += " " + f.Plan.VIP.String()
 	}
 	return one(text)
-}
-
-// endpointCertificate asks the servers that a worker's kubelet will ask: the endpoint, or the
-// control planes themselves where there is a balancer, which is one of the kubelet's own pods.
-func endpointCertificate(f *Facts) (out []call) {
-	if !f.Plan.Balanced(f.Machine) {
-		return when(f.Machine.Worker(), handshake(f, f.Plan.EndpointURL(), plan.CACert))
-	}
-	for _, i := range f.Plan.ControlPlanes {
-		out = append(out, one(handshake(f, f.Plan.Machines[i].LocalURL(), plan.CACert))...)
-	}
-	return out
-}
-
-func peers(f *Facts) (out []call) {
-	for _, peer := range f.Peers {
-		out = append(out, call{peer.Name, handshake(f, peer.URL, plan.EtcdOwnCA)})
-	}
-	return out
-}
-
-// handshake returns the call that compares the certificate at a URL with a CA, from the time on
-// when the machine's own certificates are valid.
-func handshake(f *Facts, url, ca string) string {
-	return fmt.Sprintf("trusted %s %s %s", url, ca, seconds(f.From))
 }

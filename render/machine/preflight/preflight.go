@@ -21,28 +21,30 @@ const (
 
 // Entry is one row of the catalogue.
 type Entry struct {
-	// ID is the code of the fault, and the name that ignorePreflight takes. An ID with "…" stands
-	// for several checks; each has the name of its subject in that place, in Remedy and Kubeadm
-	// too.
+	// ID is the code of the fault, and the name that ignorePreflight takes. For one thing of a list
+	// it takes "ID-THING" too, such as port-6443.
 	ID string
 	// Reads is what the check looks at on the machine, Wants what it must find there.
 	Reads, Wants string
 	Severity     string
-	// Remedy is what to do about a failure.
+	// Remedy is what to do about a failure. "…" stands for the subject of the call.
 	Remedy string
 	// Kubeadm lists the names of kubeadm's checks that this one replaces; ignorePreflight takes
-	// them too.
+	// them too. "…" stands for a thing of the list.
 	Kubeadm []string
 	// Source is where the rule comes from.
 	Source string
 
-	// calls returns the calls of the hook's functions on one machine; none if the check does not
-	// concern the machine.
+	// list is the hook's function that is given all things of a list. It is empty for checks that
+	// ask about one thing.
+	list string
+	// calls returns the calls of the hook's functions on one machine, or with a list its words;
+	// none if the check does not concern the machine.
 	calls func(*Facts) []call
 }
 
-// call is a call of one of the hook's functions with its arguments. subject stands in the place of
-// "…" in the entry.
+// call is a call of one of the hook's functions with its arguments, or a word of a list. subject is
+// what people call it.
 type call struct{ subject, text string }
 
 // Facts are what the checks of one machine are made from.
@@ -57,77 +59,92 @@ type Facts struct {
 	ResolvConf  string            // the resolver configuration that the kubelet gives to pods
 	SwapAllowed bool
 	Images      []string // the images that it needs before it is part of the cluster
-	Peers       []Peer   // the other members of etcd
 	Plugins     []string // the paths of the CNI plugins that the network of pods needs
 }
 
-// Peer is another member of etcd.
-type Peer struct{ Name, URL string }
-
 // Check is one check of one machine.
-type Check struct {
-	ID, Severity, Call, Remedy string
-
-	subject string
-	kubeadm []string // kubeadm's names of it, with "…" for the subject
-}
+type Check struct{ ID, Severity, Call, Remedy string }
 
 // String returns the check's line in /etc/kiln/checks.
 func (c Check) String() string {
 	return strings.Join([]string{c.ID, c.Severity, c.Call, c.Remedy}, "|") + "\n"
 }
 
-// Kind returns the hook's function that the check calls, such as port-free.
-func (c Check) Kind() string {
-	kind, _, _ := strings.Cut(c.Call, " ")
-	return kind
-}
-
-// Names returns the names that ignorePreflight takes for the check: its ID, then kubeadm's names.
-func (c Check) Names() []string {
-	names := []string{c.ID}
-	for _, name := range c.kubeadm {
-		// kubeadm writes a path in a name with dashes: FileContent--proc-sys-net-ipv4-ip_forward.
-		names = append(names, fill(name, strings.ReplaceAll(c.subject, ".", "-")))
-	}
-	return names
-}
-
-// Is reports whether name is one of the check's names. Case does not matter in kubeadm's names.
-func (c Check) Is(name string) bool {
-	same := func(kubeadm string) bool { return strings.EqualFold(kubeadm, name) }
-	return c.ID == name || slices.ContainsFunc(c.Names()[1:], same)
-}
-
-// Checks returns the checks of one machine in the order of the catalogue. Checks that the machine's
-// ignorePreflight names only warn.
-func Checks(f *Facts) []Check {
-	var out []Check
+// Checks returns the checks of one machine in the order of the catalogue. What the machine's
+// ignorePreflight names only warns: a thing of a list gets a check of its own then.
+func Checks(f *Facts) (out []Check) {
 	for i := range Catalogue {
-		for _, c := range Catalogue[i].calls(f) {
-			check := Catalogue[i].check(c)
-			if slices.ContainsFunc(f.Machine.Settings.IgnorePreflight, check.Is) {
-				check.Severity = Warn
+		e := &Catalogue[i]
+		words := map[string][]string{} // of a list, by severity
+		for _, c := range e.calls(f) {
+			severity := e.Severity
+			if slices.ContainsFunc(f.Machine.Settings.IgnorePreflight, e.is(c)) {
+				severity = Warn
 			}
-			out = append(out, check)
+			if e.list == "" {
+				out = append(out, Check{e.ID, severity, c.text, fill(e.Remedy, c.subject)})
+			}
+			words[severity] = append(words[severity], c.text)
+		}
+		for _, severity := range []string{Stop, Wait, Warn} {
+			if e.list != "" && len(words[severity]) > 0 {
+				text := e.list + " " + strings.Join(words[severity], " ")
+				out = append(out, Check{e.ID, severity, text, e.Remedy})
+			}
 		}
 	}
 	return out
 }
 
-// Known reports whether name is the name of a check that some machine has. It leaves out the
-// entries that stand for several checks, because the names of those depend on the machine.
-func Known(name string) bool {
+// Names returns the names that ignorePreflight takes on the machine.
+func Names(f *Facts) (names []string) {
+	for i := range Catalogue {
+		for _, c := range Catalogue[i].calls(f) {
+			names = append(names, Catalogue[i].own(c)...)
+			names = append(names, Catalogue[i].kubeadm(c)...)
+		}
+	}
+	return names
+}
+
+// Has reports whether name is the name of one of the machine's checks.
+func Has(f *Facts, name string) bool {
 	return slices.ContainsFunc(Catalogue, func(e Entry) bool {
-		return !strings.Contains(e.ID, "…") && e.check(call{}).Is(name)
+		return slices.ContainsFunc(e.calls(f), func(c call) bool { return e.is(c)(name) })
 	})
 }
 
-// check returns the check that makes one of the entry's calls.
-func (e *Entry) check(c call) Check {
-	return Check{
-		ID: fill(e.ID, c.subject), Severity: e.Severity,
-		Call: c.text, Remedy: fill(e.Remedy, c.subject), subject: c.subject, kubeadm: e.Kubeadm,
+// Known reports whether name is the name of a check that some machine has. It leaves out the things
+// of lists, because they depend on the machine.
+func Known(name string) bool {
+	return slices.ContainsFunc(Catalogue, func(e Entry) bool {
+		return e.ID == name || e.list == "" && e.is(call{})(name)
+	})
+}
+
+// own returns kiln's names of a call.
+func (e *Entry) own(c call) []string {
+	if e.list == "" {
+		return []string{e.ID}
+	}
+	return []string{e.ID, e.ID + "-" + c.subject}
+}
+
+// kubeadm returns kubeadm's names of a call. kubeadm writes a path in a name with dashes:
+// FileContent--proc-sys-net-ipv4-ip_forward.
+func (e *Entry) kubeadm(c call) (names []string) {
+	for _, name := range e.Kubeadm {
+		names = append(names, fill(name, strings.ReplaceAll(c.subject, ".", "-")))
+	}
+	return names
+}
+
+// is returns a function that reports whether a name is one of the call's. Case does not matter in
+// kubeadm's names.
+func (e *Entry) is(c call) func(name string) bool {
+	return func(name string) bool {
+		same := func(kubeadm string) bool { return strings.EqualFold(kubeadm, name) }
+		return slices.Contains(e.own(c), name) || slices.ContainsFunc(e.kubeadm(c), same)
 	}
 }
 

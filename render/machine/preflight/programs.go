@@ -14,21 +14,22 @@ import (
 
 var programs = []Entry{
 	{
-		ID: "tool-…", Reads: "`PATH`", Severity: Stop,
+		ID: "tool", Reads: "`PATH`", Severity: Stop,
 		Wants:   "cp, curl, flock, ip, losetup, mount; gzip, tar with `binaries.source: download`",
-		Remedy:  "install …",
+		Remedy:  "install them",
 		Kubeadm: []string{"FileExisting-…"}, Source: "kubeadm; the hook itself",
+		list: "programs",
 		calls: func(f *Facts) []call {
 			tools := []string{"cp", "curl", "flock", "ip", "losetup", "mount"}
 			if f.Machine.Downloads() {
 				tools = append(tools, "gzip", "tar")
 			}
-			return each("command", tools)
+			return each(tools...)
 		},
 	}, {
 		ID: "runc", Reads: "`PATH`", Wants: "runc", Severity: Warn,
 		Remedy: "install runc", Source: "containerd's own archive is without it",
-		calls: always("command runc"),
+		calls: always("programs runc"),
 	}, {
 		ID: "selinux", Reads: "`/sys/fs/selinux/enforce`, the label of the kubelet's program",
 		Wants:    "one that systemd may start, on " + systems(enforcing),
@@ -37,7 +38,7 @@ var programs = []Entry{
 			"systemd may not start what has this label",
 		Source: "selinux-policy: what init_t may execute",
 		calls: func(f *Facts) []call {
-			return when(enforcing(&f.Machine.System), "selinux "+f.Machine.Kubelet())
+			return when(enforcing(&f.Machine.System), "selinux_starts "+f.Machine.Kubelet())
 		},
 	}, {
 		ID: "kubelet", Reads: "`kubelet --version`", Wants: "the minor version of `kubeletVersion`",
@@ -47,7 +48,7 @@ var programs = []Entry{
 		Kubeadm: []string{"KubeletVersion"}, Source: "kubeadm",
 		calls: func(f *Facts) []call {
 			program, minor := f.Machine.Kubelet(), f.Machine.KubeletMinor
-			return one(fmt.Sprintf("kubelet-version %s v1.%d v1.%d", program, minor, minor+1))
+			return one(fmt.Sprintf("has_word v1.%d %s --version", minor, program))
 		},
 	}, {
 		ID: "kiln-system", Reads: "`" + target.SystemUnit + "`",
@@ -57,7 +58,8 @@ var programs = []Entry{
 		Source:   "containerd trusts no registry whose CA the system does not have",
 		calls: func(f *Facts) []call {
 			s := &f.Machine.Settings
-			return when(s.TimeZone != "" || len(s.TrustedCAsFrom) > 0, "active "+target.SystemUnit)
+			return when(s.TimeZone != "" || len(s.TrustedCAsFrom) > 0,
+				"equals "+active(target.SystemUnit))
 		},
 	}, {
 		ID: "resolv-conf", Reads: "the kubelet's `resolvConf`", Wants: "it is there",
@@ -65,7 +67,7 @@ var programs = []Entry{
 		Remedy:   "set kubelet.resolvConf to this system's resolver configuration",
 		Source:   "the kubelet starts no pod without it",
 		calls: func(f *Facts) []call {
-			return when(word.MatchString(f.ResolvConf), "file-exists "+f.ResolvConf)
+			return when(word.MatchString(f.ResolvConf), "exist "+f.ResolvConf[1:])
 		},
 	}, {
 		ID: "cni-plugins", Reads: "`/opt/cni/bin`",
@@ -74,13 +76,17 @@ var programs = []Entry{
 		Remedy:   "install the CNI plugins",
 		Source:   "containerd.io: Step 3, installing CNI plugins",
 		calls: func(f *Facts) []call {
-			return when(len(f.Plugins) > 0, "file-exists "+strings.Join(f.Plugins, " "))
+			text := "exist"
+			for _, path := range f.Plugins {
+				text += " " + path[1:]
+			}
+			return when(len(f.Plugins) > 0, text)
 		},
 	}, {
-		ID: "runtime", Reads: "`" + plan.CRISocket + "`", Wants: "a socket", Severity: Wait,
+		ID: "runtime", Reads: "`" + plan.CRISocket + "`", Wants: "it is there", Severity: Wait,
 		Remedy:  "install containerd, or look at: journalctl -u containerd",
 		Kubeadm: []string{"CRI"}, Source: "kubeadm",
-		calls: always("socket " + plan.CRISocket),
+		calls: always("exist " + plan.CRISocket[1:]),
 	}, {
 		ID: "runtime-version", Reads: "`containerd --version`",
 		Wants:    fmt.Sprintf("2.0 with a kubelet from 1.%d on", target.Containerd2),
@@ -88,7 +94,8 @@ var programs = []Entry{
 		Remedy:   "install containerd 2: the kubelet of 1.38 needs it",
 		Kubeadm:  []string{"ContainerRuntimeVersion"}, Source: "kubeadm",
 		calls: func(f *Facts) []call {
-			return when(f.Machine.KubeletMinor >= target.Containerd2, "runtime-version 2.0")
+			return when(f.Machine.KubeletMinor >= target.Containerd2,
+				"version_from 2.0 word 3 containerd --version")
 		},
 	}, {
 		ID: "images", Reads: "`ctr images ls`, then the registry or its mirrors",
