@@ -114,7 +114,10 @@ func updateTwins(t *testing.T, names []string) {
 		require.NoError(t, os.RemoveAll(want))
 		_, err := load(t, name).Write("", render.Options{Review: want})
 		require.NoError(t, err)
-		s.fold(t, want)
+		s.collect(t, want)
+	}
+	for _, name := range names {
+		s.fold(t, filepath.Join(clusters, name, "want"))
 	}
 	s.write(t)
 }

@@ -1,6 +1,7 @@
 package render_test
 
 import (
+	"cmp"
 	"maps"
 	"os"
 	"path/filepath"
@@ -16,7 +17,8 @@ import (
 // goldens say which they have: "see testdata/programs/boot", or for steps, which every kind of
 // machine has other functions of, "see testdata/programs/steps" and the names of the functions, one
 // a line. So a change of a function is one golden, and a function more on some machines is one line
-// for each.
+// for each. Where lines depend on the machine, there are variants: boot.b, and step_machine.b in
+// steps.b.
 const (
 	programs = "../testdata/programs"
 	see      = "see testdata/programs/"
@@ -51,6 +53,14 @@ func program(t *testing.T, name string) string {
 	return read(t, filepath.Join(programs, name))
 }
 
+// variant returns the name of the i-th variant of a program or a function.
+func variant(name string, i int) string {
+	if i == 0 {
+		return name
+	}
+	return name + "." + string(rune('a'+i))
+}
+
 // unfolded returns a golden twin with its programs, in a folder of its own.
 func unfolded(t *testing.T, want string) string {
 	t.Helper()
@@ -71,59 +81,93 @@ func resolved(t *testing.T, golden string) string {
 	lines := strings.Split(strings.TrimSuffix(read(t, golden), "\n"), "\n")
 	name, found := strings.CutPrefix(lines[0], see)
 	require.True(t, found, "%s: it begins with %q; make golden rewrites it", golden, lines[0])
-	text := program(t, name)
 	if len(lines) == 1 {
-		return text
+		return program(t, name)
 	}
-	known, out := functions(text), ""
-	for _, function := range lines[1:] {
+	out := ""
+	for _, line := range lines[1:] {
+		function, letter, _ := strings.Cut(line, ".")
+		known := functions(program(t, strings.TrimSuffix(name+"."+letter, ".")))
 		require.Contains(t, known, function, "%s; make golden rewrites it", golden)
 		out += known[function]
 	}
 	return out
 }
 
-// shipped collects the programs of golden twins: by name, the functions of steps, and of the others
-// the whole under the empty name.
-type shipped map[string]map[string]string
+// shipped collects the variants of the programs of golden twins: by name, and of steps by
+// "steps/FUNCTION".
+type shipped map[string][]string
 
-// fold replaces each program of a twin by the lines that stand for it.
-func (s shipped) fold(t *testing.T, dir string) {
+// eachProgram calls visit with each program of a twin and its parts: the functions of steps by
+// name, and of the others the whole under the empty name.
+func eachProgram(
+	t *testing.T, dir string, visit func(path, name string, parts map[string]string),
+) {
 	t.Helper()
 	require.NoError(t, filepath.WalkDir(dir, func(path string, e os.DirEntry, err error) error {
 		if err != nil || e.IsDir() || !isProgram(path) {
 			return err
 		}
-		name := filepath.Base(path)
-		text, parts := see+name+"\n", map[string]string{"": read(t, path)}
+		name, parts := filepath.Base(path), map[string]string{"": read(t, path)}
 		if name == "steps" {
 			parts = functions(parts[""])
 			require.Empty(t, parts[""], "%s: it begins with something else than a function", path)
 			delete(parts, "")
-			text += strings.Join(slices.Sorted(maps.Keys(parts)), "\n") + "\n"
 		}
-		if s[name] == nil {
-			s[name] = map[string]string{}
-		}
-		for part, is := range parts {
-			was, there := s[name][part]
-			require.True(t, !there || was == is,
-				"%s: another %s %s than on other machines", path, name, part)
-			s[name][part] = is
-		}
-		return os.WriteFile(path, []byte(text), 0o644)
+		visit(path, name, parts)
+		return nil
 	}))
+}
+
+// collect takes the programs of a twin.
+func (s shipped) collect(t *testing.T, dir string) {
+	t.Helper()
+	eachProgram(t, dir, func(_, name string, parts map[string]string) {
+		for part, text := range parts {
+			key := strings.TrimSuffix(name+"/"+part, "/")
+			if !slices.Contains(s[key], text) {
+				s[key] = append(s[key], text)
+				// The longest is the first.
+				slices.SortFunc(s[key], func(a, b string) int {
+					return cmp.Or(cmp.Compare(len(b), len(a)), strings.Compare(a, b))
+				})
+			}
+		}
+	})
+}
+
+// fold replaces each program of a twin by the lines that stand for it, when all twins were
+// collected.
+func (s shipped) fold(t *testing.T, dir string) {
+	t.Helper()
+	eachProgram(t, dir, func(path, name string, parts map[string]string) {
+		var lines []string
+		for part, text := range parts {
+			if part == "" {
+				name = variant(name, slices.Index(s[name], text))
+			} else {
+				lines = append(lines, variant(part, slices.Index(s[name+"/"+part], text)))
+			}
+		}
+		slices.Sort(lines)
+		text := strings.Join(append([]string{see + name}, lines...), "\n") + "\n"
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o644))
+	})
 }
 
 // write writes testdata/programs.
 func (s shipped) write(t *testing.T) {
 	t.Helper()
+	require.NoError(t, os.RemoveAll(programs))
 	require.NoError(t, os.MkdirAll(programs, 0o755))
-	for name, parts := range s {
-		text := ""
-		for _, part := range slices.Sorted(maps.Keys(parts)) {
-			text += parts[part]
+	files := map[string]string{}
+	for _, key := range slices.Sorted(maps.Keys(s)) {
+		name, _, _ := strings.Cut(key, "/")
+		for i, text := range s[key] {
+			files[variant(name, i)] += text
 		}
+	}
+	for name, text := range files {
 		require.NoError(t, os.WriteFile(filepath.Join(programs, name), []byte(text), 0o644))
 	}
 }
@@ -145,14 +189,19 @@ func TestPrograms(t *testing.T) {
 		}
 		require.NoError(t, filepath.WalkDir(filepath.Join(clusters, name, "want"), visit))
 	}
-	for _, name := range programNames {
-		require.True(t, used[name], "testdata/programs/%s: no golden has it", name)
-	}
-	for function := range functions(program(t, "steps")) {
-		require.True(t, function == "" || used[function],
-			"testdata/programs/steps: no golden has %s", function)
-	}
 	there, err := os.ReadDir(programs)
 	require.NoError(t, err)
-	require.Len(t, there, len(programNames))
+	require.Greater(t, len(there), len(programNames))
+	for _, e := range there {
+		name, letter, _ := strings.Cut(e.Name(), ".")
+		if name != "steps" {
+			require.True(t, used[e.Name()], "testdata/programs/%s: no golden has it", e.Name())
+			continue
+		}
+		for function := range functions(program(t, e.Name())) {
+			function = strings.TrimSuffix(function+"."+letter, ".")
+			require.True(t, function == "" || function[0] == '.' || used[function],
+				"testdata/programs/%s: no golden has %s", e.Name(), function)
+		}
+	}
 }

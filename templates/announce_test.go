@@ -285,6 +285,7 @@ func TestBootAnnounces(t *testing.T) {
 			"%[1]s/var/lib/kiln/status.json\n"
 		for _, fails := range []bool{false, true} {
 			m = newMachine(t, shell, "worker")
+			m.hold(templates.IfAnnounces)
 			m.at("/etc/kiln/announce", "exit 1")
 			m.document()
 			if fails {
@@ -299,6 +300,7 @@ func TestBootAnnounces(t *testing.T) {
 		}
 
 		m = newMachine(t, shell, "worker")
+		m.hold(templates.IfAnnounces)
 		m.at("/etc/kiln/announce", "exit 1")
 		m.document()
 		m.at("/etc/kiln/steps", "damaged")

@@ -249,7 +249,7 @@ func TestChecks(t *testing.T) {
 			script := "set -euf\nexport LC_ALL=C root\netc=$root/etc/kiln lib=$root/var/lib/kiln " +
 				"run=$root/run/kiln kube=$root/etc/kubernetes proc=$root/proc found=''\n" +
 				"client=$root/var/lib/kubelet/pki/kubelet-client-current.pem\n" +
-				templates.Steps(nil, templates.CheckFunctions(row.call)) + "cd \"$root\"\n" +
+				templates.Steps(nil, nil, templates.CheckFunctions(row.call)) + "cd \"$root\"\n" +
 				"if $call; then printf holds; else printf %s \"$found\"; fi\n"
 			cmd := exec.Command(shell[0], append(shell[1:], "-c", script)...)
 			cmd.Env = []string{"PATH=" + m + "/bin:" + system, "root=" + m + "/root",

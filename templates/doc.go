@@ -167,10 +167,9 @@
 // # Waits
 //
 // A wait asks again and again, first five times a second, then at pauses of a thirtieth of the time
-// that the step has waited, and at least four times what the question takes, up to two seconds.
-// After step_timeout the phase is waiting with faults: the hook reports the fault once in all four
-// places, and asks every one to five minutes. When the answer comes the fault is taken back, and
-// the step has its whole time again for its next wait. docs/faults.md has the table of all waits.
-// The loop is in the hook, not in systemd: Restart= would do the machine step and the restarts of
-// units again each time, and its pause grows only from systemd 254 on.
+// that the step has waited. After step_timeout the phase is waiting with faults: the hook reports
+// the fault once in all four places, and asks every one to five minutes. When the answer comes the
+// fault is taken back, and the step has its whole time again for its next wait. docs/faults.md has
+// the table of all waits. The loop is in the hook, not in systemd: Restart= would do the machine
+// step and the restarts of units again each time, and its pause grows only from systemd 254 on.
 package templates

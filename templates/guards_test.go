@@ -114,7 +114,7 @@ func TestBootCutOff(t *testing.T) {
 	underEachShell(t, func(t *testing.T, shell []string) {
 		m := newMachine(t, shell, "worker")
 		m.document()
-		lines := strings.SplitAfter(templates.Boot, "\n")
+		lines := strings.SplitAfter(templates.Boot(m.holds), "\n")
 		for n := len(lines) - 2; n > 10; n -= 7 {
 			if !isTurn(t, shell, n) {
 				continue

@@ -103,6 +103,7 @@ type aMachine struct {
 	data  map[string]string // /etc/kiln/machine
 	check []string          // /etc/kiln/checks
 	kinds []string          // further lines of /etc/kiln/files
+	holds []string          // conditions of lines of the hook
 }
 
 const kubeSystem = "/api/v1/namespaces/kube-system"
@@ -157,12 +158,7 @@ func newMachine(t *testing.T, shell []string, role string) *aMachine {
 		write(t, m.bin+"/chown", ownChown, 0o755)
 	}
 
-	m.at("/etc/kiln/boot", templates.Boot)
-	m.at("/etc/kiln/report", templates.Report)
-	m.at("/etc/kiln/steps", templates.Steps(
-		strings.Fields("pre-boot machine fetch extend packages preflight name restore others etcd "+
-			"kubelet member control-plane objects node labels role network ready "+
-			"post-boot retire"), everyCheck()))
+	m.hold(templates.IfBacksUp, templates.IfCloudInit, templates.IfCredential, role)
 	m.at("/etc/machine-id", "6a1f0e6d3c5b4a29b8d7c6e5f4a3b2c1\n")
 	m.at("/etc/kubernetes/pki/ca.crt", "ca")
 	m.at("/etc/with space.conf", "x")
@@ -228,6 +224,18 @@ func newMachine(t *testing.T, shell []string, role string) *aMachine {
 		m.data["retire"] += " /etc/kubernetes/pki/install.crt /etc/kubernetes/pki/install.key"
 	}
 	return m
+}
+
+// hold gives the machine the programs of one for which these conditions hold too, with all steps
+// and checks.
+func (m *aMachine) hold(conditions ...string) {
+	m.holds = append(m.holds, conditions...)
+	m.at("/etc/kiln/boot", templates.Boot(m.holds))
+	m.at("/etc/kiln/report", templates.Report(m.holds))
+	m.at("/etc/kiln/steps", templates.Steps(m.holds,
+		strings.Fields("pre-boot machine fetch extend packages preflight name restore others etcd "+
+			"kubelet member control-plane objects node labels role network ready "+
+			"post-boot retire"), everyCheck()))
 }
 
 // carriesMember gives the machine one of three members of etcd.
@@ -314,7 +322,7 @@ func (m *aMachine) document() {
 		}
 		content, err := os.ReadFile(path)
 		sum := sha256.Sum256(content)
-		lines = append(lines, fmt.Sprintf("%s 0600 root:root %s", hex.EncodeToString(sum[:])[:16],
+		lines = append(lines, fmt.Sprintf("%s 0600 root:root %s", hex.EncodeToString(sum[:])[:8],
 			name))
 		return err
 	}))

@@ -21,6 +21,7 @@ func (m *aMachine) ofPool(addresses string) {
 	must(m.t, os.Remove(m.root+"/etc/kubernetes/kubelet.conf"))
 	must(m.t, os.RemoveAll(m.root+"/var/lib/kubelet/pki"))
 	m.kinds = nil
+	m.hold(templates.IfPool)
 	m.at(bootstrap, "token: "+secret)
 	m.data["retire"] += " " + bootstrap
 	m.data["node"] = ""
@@ -367,7 +368,7 @@ func TestPoolFindsAddress(t *testing.T) {
 // TestPoolAlone: named machines get no function of pools.
 func TestPoolAlone(t *testing.T) {
 	t.Parallel()
-	text := templates.Steps(strings.Fields("pre-boot machine preflight restore others etcd "+
+	text := templates.Steps(nil, strings.Fields("pre-boot machine preflight restore others etcd "+
 		"kubelet member control-plane objects node role ready post-boot retire"),
 		everyCheck())
 	for _, name := range []string{"step_name", "christened", "platform_told", "located",

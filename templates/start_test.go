@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"kiln.dev/kiln/templates"
 	"kiln.dev/kiln/test/need"
 )
 
@@ -231,9 +232,8 @@ func TestBootNamesFullFolders(t *testing.T) {
 		m := newMachine(t, shell, "worker")
 		m.document()
 		must(t, os.MkdirAll(m.root+"/run/kiln", 0o700))
-		for _, name := range []string{".kiln", "modes"} {
-			must(t, os.Symlink("/dev/full", m.root+"/run/kiln/"+name))
-		}
+		must(t, os.Symlink("/dev/full", m.root+"/run/kiln/.kiln"))
+		must(t, os.Symlink("/nowhere/lock", m.root+"/run/kiln/lock"))
 		m.wantFaults("FAULT unwritable " + m.root + "/run/kiln: full, or it cannot be written; " +
 			"make room there")
 
@@ -278,6 +278,7 @@ func TestBootFollowsNoLinks(t *testing.T) {
 func TestBootSaysWhereNameLeads(t *testing.T) {
 	underAShell(t, func(t *testing.T, shell []string) {
 		m := newMachine(t, shell, "worker")
+		m.hold(templates.IfNamed)
 		m.data["step_timeout"], m.data["api"] = "3", "https://api.test:6443"
 		m.rule("GET", "*/nodes/*", 9999, 0, 7, "")
 		write(t, m.bin+"/getent", "#!/bin/sh\n[ \"$*\" = 'ahosts api.test' ] && echo '10.9.9.9 "+

@@ -6,7 +6,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
 
 	"mvdan.cc/sh/v3/syntax"
 )
@@ -29,25 +28,6 @@ var checksSource string
 // functions holds the shell functions that /etc/kiln/steps may have, by name, each without comments
 // and indentation.
 var functions = parse(stepsSource + etcdSource + poolSource + fetchSource + checksSource)
-
-// calls holds for each function the others that it calls. It is computed once, since a cluster may
-// have ten thousand machines.
-var calls = sync.OnceValue(func() map[string][]string {
-	out := map[string][]string{}
-	for name, text := range functions {
-		parser := syntax.NewParser(syntax.Variant(syntax.LangPOSIX))
-		function, err := parser.Parse(strings.NewReader(text), name)
-		if err != nil {
-			panic("templates: " + err.Error())
-		}
-		for _, command := range commands(function) {
-			if _, ok := functions[command]; ok {
-				out[name] = append(out[name], command)
-			}
-		}
-	}
-	return out
-})
 
 // commands returns the first word of each command in a part of a program, and the third word of
 // "await WHAT COMMAND...".
@@ -77,22 +57,30 @@ func CheckFunctions(call string) (names []string) {
 	return names
 }
 
-// Steps returns /etc/kiln/steps, mode 0600: the functions that the hook needs for these steps,
-// these functions of checks, and the functions that those call. It panics on a step or a function
-// that does not exist.
-func Steps(steps, checks []string) string {
-	wanted := map[string]bool{}
+// Steps returns /etc/kiln/steps of a machine for which these conditions hold, mode 0600: the
+// functions that the hook needs for these steps, these functions of checks, and the functions that
+// those call. It panics on a step or a function that does not exist.
+func Steps(holds, steps, checks []string) string {
+	texts := map[string]string{}
 	var want func(name string)
 	want = func(name string) {
-		if _, ok := functions[name]; !ok {
+		source, ok := functions[name]
+		if !ok {
 			panic("templates: no function " + name)
 		}
-		if wanted[name] {
+		if texts[name] != "" {
 			return
 		}
-		wanted[name] = true
-		for _, callee := range calls()[name] {
-			want(callee)
+		texts[name] = only(source, holds)
+		parser := syntax.NewParser(syntax.Variant(syntax.LangPOSIX))
+		function, err := parser.Parse(strings.NewReader(texts[name]), name)
+		if err != nil {
+			panic("templates: " + err.Error())
+		}
+		for _, command := range commands(function) {
+			if functions[command] != "" {
+				want(command)
+			}
 		}
 	}
 	want("step_done")
@@ -113,8 +101,8 @@ func Steps(steps, checks []string) string {
 		want(name)
 	}
 	var b strings.Builder
-	for _, name := range slices.Sorted(maps.Keys(wanted)) {
-		b.WriteString(functions[name])
+	for _, name := range slices.Sorted(maps.Keys(texts)) {
+		b.WriteString(texts[name])
 	}
 	return b.String()
 }

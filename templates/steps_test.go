@@ -1,16 +1,68 @@
 package templates_test
 
 import (
+	"fmt"
 	"maps"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
 	"mvdan.cc/sh/v3/syntax"
 
+	"kiln.dev/kiln/render/machine/preflight"
 	"kiln.dev/kiln/templates"
 )
+
+// conditions are all conditions of lines of the hook.
+var conditions = []string{
+	templates.IfAnnounces, templates.IfBacksUp, templates.IfCloudInit, templates.IfControlPlane,
+	templates.IfWorker, templates.IfEtcd, templates.IfCredential, templates.IfNamed,
+	templates.IfPool,
+}
+
+// TestConditions: each condition of a line is a known one, and each known one has a line.
+func TestConditions(t *testing.T) {
+	t.Parallel()
+	seen := map[string]bool{}
+	for _, source := range templates.Sources() {
+		for _, m := range regexp.MustCompile(`(?m) #if (.*)$`).FindAllStringSubmatch(source, -1) {
+			seen[m[1]] = true
+		}
+		if strings.Count(source, "#if") != strings.Count(source, " #if ") {
+			t.Error("a condition is not the end of a line")
+		}
+	}
+	want := slices.Sorted(slices.Values(conditions))
+	if got := slices.Sorted(maps.Keys(seen)); !slices.Equal(got, want) {
+		t.Errorf("the sources have the conditions %q, and there are %q", got, want)
+	}
+}
+
+// TestCheckedIDs: the checks that a step names are in the catalogue.
+func TestCheckedIDs(t *testing.T) {
+	t.Parallel()
+	known := map[string]bool{}
+	for _, e := range preflight.Catalogue {
+		known[e.ID] = true
+	}
+	count := 0
+	named := regexp.MustCompile(` checked (.*); do`)
+	for _, source := range templates.Sources() {
+		for _, m := range named.FindAllStringSubmatch(source, -1) {
+			for id := range strings.FieldsSeq(m[1]) {
+				count++
+				if !known[id] {
+					t.Errorf("%s: there is no check %s", m[0], id)
+				}
+			}
+		}
+	}
+	if count < 6 {
+		t.Errorf("%d ids were found", count)
+	}
+}
 
 // sourceFunctions returns the functions of a file of templates/boot, by name.
 func sourceFunctions(t *testing.T, name string) map[string]*syntax.FuncDecl {
@@ -44,7 +96,7 @@ func TestStepsAreWhole(t *testing.T) {
 	for _, name := range []string{"steps", "etcd", "pool", "fetch", "checks"} {
 		maps.Copy(all, sourceFunctions(t, name))
 	}
-	engine := shellFunctions(t, "boot", templates.Boot)
+	engine := shellFunctions(t, "boot", templates.Boot(conditions))
 
 	check := func(name string, roots []string, program string) {
 		functions := shellFunctions(t, name, program)
@@ -76,12 +128,17 @@ func TestStepsAreWhole(t *testing.T) {
 	// What the engine calls on a machine that has the step.
 	engineCalls := map[string]string{"step_name": "remembered", "step_node": "annotate"}
 	for name := range all {
-		if step, ok := strings.CutPrefix(name, "step_"); ok {
-			check(name, []string{name, engineCalls[name]}, templates.Steps([]string{step}, nil))
+		step, ok := strings.CutPrefix(name, "step_")
+		if !ok {
+			continue
+		}
+		roots := []string{name, engineCalls[name]}
+		for _, holds := range [][]string{nil, conditions} {
+			check(fmt.Sprint(name, holds), roots, templates.Steps(holds, []string{step}, nil))
 		}
 	}
 	for _, row := range checkRows {
 		names := templates.CheckFunctions(row.call)
-		check(row.call, names, templates.Steps(nil, names))
+		check(row.call, names, templates.Steps(nil, nil, names))
 	}
 }

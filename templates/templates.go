@@ -3,6 +3,7 @@ package templates
 import (
 	"embed"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
@@ -28,13 +29,44 @@ var backupSource string
 //go:embed units
 var units embed.FS
 
-// Boot is the hook, /etc/kiln/boot, mode 0600: POSIX sh, run by kiln.service. It is boot/boot
-// without its comments and indentation, because every byte of a control plane counts on EC2.
-var Boot = strip(bootSource)
+// Conditions of lines in the sources of the hook. "sleep 1 #if cloud-init" is only on machines that
+// cloud-init makes, so that no machine has what it cannot use, and none decides what is known
+// before.
+const (
+	IfAnnounces    = "announces"     // the machine announces its first boot
+	IfBacksUp      = "backs-up"      // it takes snapshots of etcd
+	IfCloudInit    = "cloud-init"    // cloud-init writes its files, long after units have started
+	IfControlPlane = "control-plane" // by its role, as the next two
+	IfWorker       = "worker"
+	IfEtcd         = "etcd"
+	IfCredential   = "credential" // it has an install credential or a bootstrap token, which end
+	IfNamed        = "named"      // it asks for the API server by a host name
+	IfPool         = "pool"       // it is one of a pool, and finds its name out
+)
 
-// Report is /etc/kiln/report, mode 0600, which the hook reads for its verb report. It is
-// boot/report without its comments.
-var Report = dropComments(reportSource, true)
+// only returns the lines of a source whose conditions hold.
+func only(source string, holds []string) string {
+	var b strings.Builder
+	for line := range strings.Lines(source) {
+		before, condition, found := strings.Cut(line, " #if ")
+		switch {
+		case !found:
+			b.WriteString(line)
+		case slices.Contains(holds, strings.TrimSpace(condition)):
+			b.WriteString(strings.TrimRight(before, " ") + "\n")
+		}
+	}
+	return b.String()
+}
+
+// Boot returns the hook of a machine for which these conditions hold, /etc/kiln/boot, mode 0600:
+// POSIX sh, run by kiln.service. It is boot/boot without its comments and indentation, because
+// every byte counts on EC2.
+func Boot(holds []string) string { return strip(only(bootSource, holds)) }
+
+// Report returns /etc/kiln/report of a machine, mode 0600, which the hook reads for its verb
+// report. It is boot/report without its comments.
+func Report(holds []string) string { return dropComments(only(reportSource, holds), true) }
 
 // Backup is /etc/kiln/backup, mode 0600: POSIX sh, run by kiln-backup.service where etcd takes
 // snapshots. It is boot/backup without its comments.

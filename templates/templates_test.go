@@ -22,7 +22,7 @@ import (
 func TestScriptsAreStripped(t *testing.T) {
 	t.Parallel()
 	for name, script := range map[string]string{
-		"boot": templates.Boot, "backup": templates.Backup,
+		"boot": templates.Boot(conditions), "backup": templates.Backup,
 	} {
 		lines := strings.Split(strings.TrimSuffix(script, "\n"), "\n")
 		if lines[0] != "#!/bin/sh" || !strings.HasPrefix(lines[1], "# kiln") {

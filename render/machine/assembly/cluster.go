@@ -9,10 +9,13 @@
 package assembly
 
 import (
+	"strings"
+
 	"kiln.dev/kiln/manifests"
 	"kiln.dev/kiln/pki"
 	"kiln.dev/kiln/render/facts/once"
 	"kiln.dev/kiln/render/plan"
+	"kiln.dev/kiln/templates"
 )
 
 // Cluster is a cluster ready to be rendered machine by machine: what many machines share has been
@@ -38,7 +41,7 @@ type Cluster struct {
 	// What many machines share, by what it is made from.
 	kubelets    once.Values[kubelet]
 	kubeconfigs once.Values[[]byte] // with a fixed word in the place of the user
-	hooks       once.Values[string] // the functions of the hook's steps and checks
+	hooks       once.Values[*hook]  // the programs of the hook
 }
 
 // Machines returns how many documents the cluster has: one for each named machine and each pool.
@@ -50,4 +53,17 @@ func (r *Cluster) Machines() int { return len(r.Plan.Machines) }
 type restore struct {
 	machine  string // the machine with the snapshot; empty if no snapshot is restored
 	snapshot string // the snapshot's path on that machine
+}
+
+// hook is the programs of the hook on a machine.
+type hook struct{ boot, report, steps string }
+
+// uses reports whether a program of the hook, or that of snapshots, reads a variable.
+func (h *hook) uses(name string) bool {
+	for _, program := range []string{h.boot, h.report, h.steps, templates.Backup} {
+		if strings.Contains(program, "$"+name) || strings.Contains(program, "${"+name) {
+			return true
+		}
+	}
+	return false
 }

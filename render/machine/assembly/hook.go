@@ -18,18 +18,24 @@ import (
 // steps and, on a control plane, the API objects.
 func (t *tree) addHook() error {
 	t.addDir(plan.KilnDir, 0o700, "")
-	t.addFile(templates.BootPath, 0o600, templates.Boot, "the first-boot hook")
-	t.addFile(templates.ReportPath, 0o600, templates.Report,
-		"what the hook does as sh /etc/kiln/boot report")
-	lines, kinds := t.checks()
-	t.addFile(plan.KilnDir+"/machine", 0o600, t.machineData(),
-		"what the hook knows of this machine")
-	t.addFile(plan.KilnDir+"/checks", 0o600, lines, "preflight checks: id, severity, check, remedy")
-	steps := t.steps()
-	key := strings.Join(slices.Concat(steps, []string{"|"}, kinds), " ")
-	t.addFile(templates.StepsPath, 0o600, t.hooks.Of([]byte(key), func() string {
-		return templates.Steps(steps, kinds)
-	}), "the hook's steps and checks on this machine")
+	lines, functions := t.checks()
+	steps, holds := t.steps(), t.conditions()
+	key := fmt.Sprint(steps, functions, holds)
+	h := t.hooks.Of([]byte(key), func() *hook {
+		return &hook{
+			boot: templates.Boot(holds), report: templates.Report(holds),
+			steps: templates.Steps(holds, steps, functions),
+		}
+	})
+	for _, f := range []struct{ path, content, why string }{
+		{templates.BootPath, h.boot, "the first-boot hook"},
+		{templates.ReportPath, h.report, "what the hook does as sh /etc/kiln/boot report"},
+		{plan.KilnDir + "/machine", t.machineData(h), "what the hook knows of this machine"},
+		{plan.KilnDir + "/checks", lines, "preflight checks: id, severity, check, remedy"},
+		{templates.StepsPath, h.steps, "the hook's steps and checks on this machine"},
+	} {
+		t.addFile(f.path, 0o600, f.content, f.why)
+	}
 	t.n.Files = append(t.n.Files, AnnounceFiles(t.Plan, t.Public, t.Bundle, t.m)...)
 	t.addUnit("kiln.service", true, true)
 	if t.m.ControlPlane() {
@@ -38,13 +44,39 @@ func (t *tree) addHook() error {
 	return nil
 }
 
+// conditions returns the conditions of lines of the hook that hold on this machine.
+func (t *tree) conditions() (holds []string) {
+	for _, c := range []struct {
+		name  string
+		holds bool
+	}{
+		{templates.IfAnnounces, len(AnnounceFiles(t.Plan, t.Public, t.Bundle, t.m)) > 0},
+		{templates.IfBacksUp, t.backup() != nil},
+		{templates.IfCloudInit, t.m.System.Format == target.CloudInit},
+		{templates.IfControlPlane, t.m.ControlPlane()},
+		{templates.IfWorker, t.m.Worker()},
+		{templates.IfEtcd, !t.m.Joins()},
+		{templates.IfCredential, t.m.Pool || t.m.ControlPlane() && t.Public.HasInstall(t.m.Name)},
+		{templates.IfNamed, t.Plan.EndpointIsName && t.m.Worker() && !t.Plan.Balanced(t.m)},
+		{templates.IfPool, t.m.Pool},
+	} {
+		if c.holds {
+			holds = append(holds, c.name)
+		}
+	}
+	return holds
+}
+
 // machineData returns the facts that the hook needs about this machine, as shell assignments. The
-// values are quoted, so the shell expands nothing in them.
-func (t *tree) machineData() string {
+// values are quoted, so the shell expands nothing in them. What no program reads is left out, but
+// for what kiln itself asks documents for.
+func (t *tree) machineData(h *hook) string {
 	p, m := t.Plan, t.m
 	var b strings.Builder
 	set := func(name string, values ...string) {
-		fmt.Fprintf(&b, "%s=%s\n", name, shellWord(strings.Join(values, " ")))
+		if h.uses(name) {
+			fmt.Fprintf(&b, "%s=%s\n", name, shellWord(strings.Join(values, " ")))
+		}
 	}
 	set("node", m.NodeName())
 	set("role", m.Role)

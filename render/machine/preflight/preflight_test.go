@@ -114,7 +114,7 @@ func TestLines(t *testing.T) {
 			f.Machine.MAC = "52:54:00:ab:cd:ef"
 			for _, c := range preflight.Checks(f) {
 				require.Regexp(t, line, c.String())
-				templates.Steps(nil, templates.CheckFunctions(c.Call)) // it panics without one
+				templates.Steps(nil, nil, templates.CheckFunctions(c.Call)) // it panics without one
 			}
 		}
 	}

@@ -1,0 +1,229 @@
+#!/bin/sh
+# kiln's hook: verifies this machine, starts its kubelet, waits for health. Kill it anywhere: the next start goes on.
+# State: /var/lib/kiln/status.json. For a bug report, without secrets: sh /etc/kiln/boot report
+set +x
+set -euf
+umask 077
+trap '' PIPE
+trap 'exit 143' HUP INT TERM
+trap 'ended $? || exit 1' EXIT
+export LC_ALL=C
+root=${KILN_ROOT-}
+cd "$root/"
+etc=$root/etc/kiln lib=$root/var/lib/kiln run=$root/run/kiln kube=$root/etc/kubernetes proc=$root/proc
+issue=$root/etc/issue.d/kiln.issue
+client=$root/var/lib/kubelet/pki/kubelet-client-current.pem
+step=start node='' cluster='' document='' steps_done='' versions='' waiting='' lines='' faults='' keys='' told='' over=''
+look='sh /etc/kiln/boot report'
+nl='
+'
+flat() {
+case $1 in
+*[!\ -~]* | *[\"\\]*) set -- "$(printf %s "$1" | tr '\t\n\r"\\' "   '/" | tr -c ' -~' '?')" ;;
+esac
+printf %.400s "$1"
+}
+say() {
+printf '%s\n' "$(flat "$step: $1")" >&2 || :
+}
+uptime() {
+read -r up _ <"$proc/uptime"
+echo "${up%%.*}"
+}
+put() {
+rm -f "$1.new" && cat >"$1.new" && { sync "$1.new" 2>/dev/null || sync; } && mv -f "$1.new" "$1"
+}
+status() {
+printf '{"phase":"%s","step":"%s","node":"%s","cluster":"%s","document":"%s","uptime":%s,"steps":{%s},"versions":{%s},"waiting":"%s","faults":[%s]}\n' \
+"$1" "$(flat "$step")" "$(flat "$node")" "$(flat "$cluster")" "$document" "$(uptime)" "$steps_done" "$versions" \
+"$(flat "$waiting")" "$faults" | put "$lib/status.json" || :
+! is_done node || (annotate "$1") || :
+} 2>/dev/null
+fault() {
+set -- "$(flat "$1")" "$(flat "$2")" "$(flat "$3")" "$(flat "$4")"
+lines="${lines}FAULT $1 $2: $3; $4$nl" keys="$keys$1 $2 "
+faults="$faults${faults:+,}{\"code\":\"$1\",\"object\":\"$2\",\"evidence\":\"$3\",\"remedy\":\"$4\"}"
+}
+tell() {
+if [ "$keys" != "$told" ]; then
+told=$keys
+printf %s "$lines" >&2 || :
+[ ! -w "$root/dev/console" ] || printf %s "$lines" >>"$root/dev/console" || :
+fi
+(umask 022 && mkdir -p "$root/etc/issue.d" && printf %s "$lines" | put "$issue") || :
+status "$1"
+}
+halt() {
+over=yes
+[ -z "${retire-}" ] || expire || :
+tell stopped
+exit 1
+}
+stop() {
+fault "$@"
+halt
+}
+quit() {
+rm -f "$kube/pki/install.key" "$kube/pki/install.crt" "$kube/bootstrap-kubelet.conf" || :
+stop "$@"
+}
+unwritable() {
+stop unwritable "$1" 'full, or it cannot be written' 'make room there; then systemctl restart kiln'
+}
+room() {
+{ printf %4096s x >"$1/.kiln"; } 2>/dev/null && rm -f "$1/.kiln" || unwritable "$1"
+}
+ended() {
+set +e
+trap - EXIT
+case $over$1 in
+yes*) exit "$1" ;;
+143)
+say 'interrupted; the next start goes on'
+faults=''
+status stopped
+exit 143
+;;
+*)
+room "$run"
+room "$lib"
+stop hook "$step" "ended with status $1" 'journalctl -u kiln; then systemctl restart kiln'
+;;
+esac
+}
+who() {
+self=''
+for file in /etc/machine-id /sys/class/dmi/id/product_uuid; do
+line=''
+[ ! -r "$root$file" ] || read -r line <"$root$file" || :
+self="$self $line"
+done
+}
+recall() {
+[ -e "$lib/state" ] || return 1
+{
+read -r origin next && read -r steps_done && IFS= read -r was
+} <"$lib/state"
+}
+is_done() {
+case $steps_done in
+*"\"$1\":"*) ;;
+*) return 1 ;;
+esac
+}
+perform() {
+step=$1
+[ "$step" = machine ] || ! is_done "$step" || return 0
+started=$(uptime) since=$started
+status running
+"step_${step%-*}"
+took=$(($(uptime) - started))
+if ! is_done "$step"; then
+steps_done="$steps_done${steps_done:+,}\"$step\":$took"
+rm -f "$lib/starts"
+fi
+printf '%s\n' "$document" "$steps_done" "$self" | put "$lib/state" || unwritable "$lib"
+}
+step_files() {
+say 'verifying what was written to this machine'
+set --
+while read -r sum mode owner path && [ "$sum" != end ]; do
+file=$root$path
+case $sum in
+dir) mkdir -p "$file" && set -- "$@" "$file" || damaged "$path" 'not a folder' ;;
+none) aside ;;
+link)
+[ "$(readlink "$file")" = "$mode" ] || { aside && ln -s "$mode" "$file"; } || damaged "$path" "not a link to $mode"
+;;
+*) [ -f "$file" ] && set -- "$@" "$file" || damaged "$path" missing ;;
+esac
+done <"$etc/files"
+[ "$sum" = end ] || { damaged /etc/kiln/files 'cut off' && halt; }
+sums=$nl$(sha256sum -- "$@" 2>/dev/null | cut -c -8,65-)$nl
+modes=$nl$(stat -c '0%a %U:%G %n' -- "$@")$nl
+while read -r sum mode owner path && [ "$sum" != end ]; do
+file=$root$path
+case $sum in
+link | none) continue ;;
+dir) [ -d "$file" ] || continue ;;
+*)
+[ -f "$file" ] || continue
+case $sums in
+*"$nl$sum  $file$nl"*) ;;
+*) damaged "$path" 'not what was rendered' ;;
+esac
+;;
+esac
+[ "$owner" != - ] || owner=root:root
+case $modes in
+*"$nl$mode $owner $file$nl"*) ;;
+*) { chown -c "$owner" "$file" && chmod -c "$mode" "$file"; } >&2 || damaged "$path" "not $mode $owner" ;;
+esac
+done <"$etc/files"
+[ -z "$faults" ] || halt
+sync
+}
+aside() {
+{ [ ! -e "$file" ] && [ ! -L "$file" ]; } || { say "moving aside $path, which was here" && mv -fT "$file" "$file.kiln-old"; }
+}
+damaged() {
+fault file-damaged "$1" "$2" 'write the document to this machine again'
+}
+identify() {
+document=$(sha256sum <"$etc/files") || { damaged /etc/kiln/files missing && halt; }
+document=${document%% *}
+who
+recall && { [ "$next" != "$document" ] || origin=$document; }
+}
+case ${1-} in
+report)
+trap - EXIT
+. "$etc/report"
+exit
+;;
+kubelet)
+trap - EXIT
+. "$etc/machine"
+. "$etc/steps" && remembered again
+echo "$node" >"$proc/sys/kernel/hostname"
+step=kubelet found='another document, or a copy of another machine'
+identify && [ "$was$origin" = "$self$document" ] && exit 0
+say "not started: $found"
+exit 1
+;;
+esac
+mkdir -p "$run" || unwritable "$run"
+mkdir -p "$lib" || unwritable "$lib"
+exec 9>"$run/lock"
+flock -n 9 || [ $? != 1 ] || { say already-running && over=yes && exit 0; }
+if identify; then
+[ "$origin" = "$document" ] || quit document-changed /etc/kiln/files "this machine was made from $origin" \
+'replace the machine, or bring the old document back'
+[ "$was" = "$self" ] || quit cloned /etc/machine-id "the disk is that of$was, this is$self" \
+'a copy cannot join: boot a fresh image with its own document'
+fi
+if ! is_done 'done'; then
+starts=0
+[ ! -e "$lib/starts" ] || read -r starts <"$lib/starts"
+starts=$((starts + 1))
+if [ "$starts" -gt 20 ]; then
+rm -f "$lib/starts" "$lib/kubelet-allowed"
+stop no-progress /var/lib/kiln/state "$starts starts since the last step was done" "$look; then systemctl restart kiln"
+fi
+echo "$starts" | put "$lib/starts" || unwritable "$lib"
+perform files
+fi
+. "$etc/machine"
+. "$etc/steps"
+remembered
+if is_done 'done'; then
+say 'this machine is done'
+step='done' over=yes
+(annotate 'done') 2>/dev/null || :
+forget
+else
+for name in $steps 'done'; do
+perform "$name"
+done
+fi
+over=yes

@@ -1,0 +1,44 @@
+endure() {
+[ "$rc" = 1 ] || halt
+waiting="$what: $found"
+rm -f "$lib/starts"
+tell waiting
+rest 6000
+}
+forget() {
+[ "$step" != 'done' ] || case $(cat "$lib/status.json") in
+'{"phase":"done"'*) ;;
+*) step_done ;;
+esac
+set +f
+for path in $retire; do
+rm -f $root$path
+done
+set -f
+sync
+}
+step_machine() {
+[ ! -e "$issue" ] || rm -f "$issue"
+[ "$swap" = keep ] || systemctl stop '*.swap' || :
+[ ! -e "$lib/kubelet-allowed" ] || return 0
+steps_done=$(printf %s "$steps_done" | sed 's/,"kubelet":[0-9]*//')
+}
+step_node() {
+say "waiting for $node to be registered"
+until await "$node" registered; do
+code=node-not-registered remedy="$look"
+case $http in
+000)
+code=api-endpoint remedy='see that this leads to the cluster'
+name=${api#*://}
+found="$found; it leads to $(led "${name%:*}")"
+;;
+401)
+code=kubelet-credential remedy='kubectl get csr'
+;;
+200) code=name-taken remedy='another machine has this name: turn it off, or give it a document of its own' ;;
+esac
+[ "$curled" != 60 ] || code=api-wrong-cluster remedy='another cluster, or a certificate without this name: correct endpoint or apiServer.certSANs'
+late "$code" "$api/api/v1/nodes/$node" "$found" "$remedy"
+done
+}
