@@ -32,7 +32,7 @@ func TestBootMakesControlPlane(t *testing.T) {
 			"/var/lib/kubelet/pki/kubelet-client-current.pem"); link != "kubelet-client-2026.pem" {
 			t.Error(link, err)
 		}
-		steps := "files machine preflight etcd kubelet member control-plane objects node labels " +
+		steps := "files machine preflight etcd kubelet member objects control-plane node labels " +
 			"network retire"
 		if v := m.status(); len(v.Steps) != len(strings.Fields(steps)) || v.Node != "cp-1" ||
 			v.Cluster != m.data["cluster"] {

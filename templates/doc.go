@@ -57,7 +57,7 @@
 //
 // Others are allowed and ignored. The steps are:
 //
-//	control-plane       files machine preflight etcd kubelet control-plane objects node labels
+//	control-plane       files machine preflight etcd kubelet objects control-plane node labels
 //	                    retire
 //	worker              files machine preflight kubelet node retire
 //	etcd                files machine preflight etcd kubelet member ready retire

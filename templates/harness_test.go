@@ -218,7 +218,7 @@ func newMachine(t *testing.T, shell []string, role string) *aMachine {
 		m.at("/etc/kiln/objects/coredns.yaml", "kind: Deployment")
 		m.at("/etc/kiln/objects/marker.yaml", "kind: ConfigMap")
 		m.at("/etc/kiln/node.yaml", "kind: Node")
-		m.data["steps"] = "files machine preflight etcd kubelet member control-plane objects " +
+		m.data["steps"] = "files machine preflight etcd kubelet member objects control-plane " +
 			"node labels network retire"
 		m.data["marker"] = kubeSystem + "/configmaps/kiln"
 		m.data["retire"] += " /etc/kubernetes/pki/install.crt /etc/kubernetes/pki/install.key"
@@ -234,7 +234,7 @@ func (m *aMachine) hold(conditions ...string) {
 	m.at("/etc/kiln/report", templates.Report(m.holds))
 	m.at("/etc/kiln/steps", templates.Steps(m.holds,
 		strings.Fields("pre-boot machine fetch extend packages preflight name restore others etcd "+
-			"kubelet member control-plane objects node labels role network ready "+
+			"kubelet member objects control-plane node labels role network ready "+
 			"post-boot retire"), everyCheck()))
 }
 

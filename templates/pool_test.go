@@ -369,7 +369,7 @@ func TestPoolFindsAddress(t *testing.T) {
 func TestPoolAlone(t *testing.T) {
 	t.Parallel()
 	text := templates.Steps(nil, strings.Fields("pre-boot machine preflight restore others etcd "+
-		"kubelet member control-plane objects node role ready post-boot retire"),
+		"kubelet member objects control-plane node role ready post-boot retire"),
 		everyCheck())
 	for _, name := range []string{"step_name", "christened", "platform_told", "located",
 		"remembered"} {

@@ -52,7 +52,7 @@ func TestBootWaits(t *testing.T) {
 			"preflight: waiting for this machine: clock-behind: 1789999900; ":                  1,
 			"preflight: waiting for this machine: ":                                            2,
 			"kubelet: waiting for kubelet: curl: (7) as the rule says":                         2,
-			"control-plane: waiting for etcd: HTTP 500 [-]etcd failed":                         1,
+			"objects: waiting for etcd: HTTP 500 [-]etcd failed":                               1,
 			"objects: waiting for " + kubeSystem + "/configmaps/kiln: HTTP 403: RBAC: not yet": 1,
 			"node: waiting for cp-1: HTTP 404":                                                 1,
 		} {
@@ -103,6 +103,25 @@ func TestBootOwners(t *testing.T) {
 		must(t, err)
 		if own := info.Sys().(*syscall.Stat_t); own.Uid != 4242 || own.Gid != 4243 {
 			t.Errorf("/etc/foreign is %d:%d's", own.Uid, own.Gid)
+		}
+	})
+}
+
+// TestBootNudgesKubelet: where the API server answers and has no Node of a control plane, its
+// kubelet is started again, once.
+func TestBootNudgesKubelet(t *testing.T) {
+	underAShell(t, func(t *testing.T, shell []string) {
+		for times, want := range map[int]int{0: 0, 1: 1, 60: 1} {
+			m := newMachine(t, shell, "control-plane")
+			if times > 0 {
+				m.rule("GET", "*/nodes/cp-1", times, 404, 0, "")
+			}
+			m.document()
+			m.wantDone()
+			calls := m.read(m.world + "/systemctl")
+			if n := strings.Count(calls, "restart --no-block kubelet.service"); n != want {
+				t.Errorf("%d times 404: it was started again %d times, want %d", times, n, want)
+			}
 		}
 	})
 }

@@ -16,7 +16,8 @@ import (
 // Five things differ from kubeadm. The quota is 8 GiB, the most that etcd advises (etcd.io: system
 // limits), because at the default of 2 GiB a cluster turns read-only. The heartbeat allows for
 // disks and networks that are shared, since a leader that is lost every minute hurts more than one
-// that is missed for two seconds (etcd.io: tuning). Members compare their data at every compaction.
+// that is missed for two seconds (etcd.io: tuning); a member alone, which only waits for its own
+// election, keeps etcd's times. Members compare their data at every compaction.
 // HTTP has a port of its own (EtcdHTTPURL). The flag snapshot-count is left out: 10000 is the
 // default of etcd 3.6 and 3.7, and some of their releases warn of the flag.
 func (p *Plan) EtcdFlags(m *Machine, token string) Commands {
@@ -46,10 +47,13 @@ func (p *Plan) EtcdFlags(m *Machine, token string) Commands {
 		"peer-client-cert-auth":          "true",
 		"feature-gates":                  "CompactHashCheck=true,InitialCorruptCheck=true",
 		"quota-backend-bytes":            "8589934592",
-		"heartbeat-interval":             "250",
-		"election-timeout":               "2500",
 		"watch-progress-notify-interval": "5s",
 	})
+	if len(members) > 1 {
+		c.set(Origin{Field: "nodes"}, flags{
+			"heartbeat-interval": "250", "election-timeout": "2500",
+		})
+	}
 	if p.OnlyTLS13() {
 		c.set(ByTLS, flags{"tls-min-version": "TLS1.3"})
 	} else {

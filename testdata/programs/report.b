@@ -22,7 +22,7 @@ server() {
 run=$(mktemp -d)
 . "$etc/machine"
 . "$etc/steps"
-set -- --cacert "$kube/pki/ca.crt" --cert "$kube/pki/apiserver-kubelet-client.crt" --key "$kube/pki/apiserver-kubelet-client.key"
+set -- --cacert "$kube/pki/ca.crt" --cert "$client" --key "$client"
 healthy "$api/readyz?verbose" "$@" || :
 echo "$api: $found"
 rm -rf "$run"

@@ -17,6 +17,18 @@ done
 set -f
 sync
 }
+registered() {
+api "/api/v1/nodes/$node" || :
+[ "$curled" != 60 ] || return 3
+[ "$http" = 200 ] || return 1
+text=$(tr -d ' \n' <"$run/body") id=${self# }
+case $text in
+*"\"machineID\":\"${id%% *}\""*) return 0 ;;
+esac
+text=${text#*'"machineID":"'}
+found="the Node of machine ${text%%\"*}"
+return 1
+}
 step_machine() {
 [ ! -e "$issue" ] || rm -f "$issue"
 [ "$swap" = keep ] || systemctl stop '*.swap' || :

@@ -173,10 +173,10 @@ func (t *tree) steps() []string {
 		s = append(s, "member")
 	}
 	if t.m.ControlPlane() {
-		s = append(s, "control-plane")
 		if !t.Public.WasImported() { // it has objects of its own
 			s = append(s, "objects")
 		}
+		s = append(s, "control-plane")
 	}
 	switch {
 	case t.m.ControlPlane():

@@ -43,7 +43,7 @@ const (
 // steps are the steps of the hook.
 var steps = []string{
 	"start", "files", "pre-boot", "machine", "fetch", "extend", "packages", "preflight", "name",
-	"restore", "others", "etcd", "kubelet", "member", "ready", "control-plane", "objects", "node",
+	"restore", "others", "etcd", "kubelet", "member", "ready", "objects", "control-plane", "node",
 	"labels", "role", "network", "post-boot", "retire", "done",
 }
 
