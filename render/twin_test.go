@@ -74,7 +74,7 @@ const (
 func TestTwinSharesOnce(t *testing.T) {
 	t.Parallel()
 	got := twin(t, cluster(t, workers))
-	require.Contains(t, got, "shared/all/etc/kiln/boot")
+	require.Contains(t, got, "shared/all/etc/kiln/report")
 	require.Contains(t, got, sharedWorker+conf)
 	require.Contains(t, got, "cp-1"+conf,
 		"the only one of its kind shares what all have, and nothing else")
