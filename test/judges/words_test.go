@@ -28,7 +28,7 @@ func TestWords(t *testing.T) {
 			questions = append(questions, question{words[0], number, words[1], words[2], false})
 		}
 	}
-	processes, err := cluster(t, "single", "ignition")[0].processes()
+	processes, err := cluster(t, "ha", "ignition")[0].processes()
 	require.NoError(t, err)
 	for i, answer := range answers(t, questions) {
 		q := questions[i]
