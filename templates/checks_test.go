@@ -130,9 +130,9 @@ var checkRows = []struct {
 		"eth0'"}, "holds"},
 	{"addresses 10.0.0.11 fd00::11", nil,
 		programs{"ip": `[ "$1" != -br ] || echo 'eth0 UP 10.0.0.12/24'`},
-		"there is eth0 UP 10.0.0.12/24, missing: 10.0.0.11 fd00::11"},
+		"missing: 10.0.0.11 fd00::11; there is eth0 UP 10.0.0.12/24"},
 	{"addresses fd00::11", nil, programs{"ip": `[ "$1" = -br ] || echo '2: eth0 inet6 ` +
-		`fd00::11/64 scope global tentative'`}, "there is , missing: fd00::11"},
+		`fd00::11/64 scope global tentative'`}, "missing: fd00::11; there is "},
 	{"routes 4", nil, programs{"ip": `[ "$1" = -4 ] && echo 'default via 10.0.0.1 dev eth0'`},
 		"holds"},
 	{"routes 4 6", nil, programs{"ip": `[ "$1" = -4 ] && echo 'default via 10.0.0.1 dev eth0'`},

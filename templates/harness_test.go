@@ -158,7 +158,8 @@ func newMachine(t *testing.T, shell []string, role string) *aMachine {
 		write(t, m.bin+"/chown", ownChown, 0o755)
 	}
 
-	m.hold(templates.IfBacksUp, templates.IfCloudInit, templates.IfCredential, role)
+	m.hold(templates.IfBacksUp, templates.IfCloudInit, templates.IfCredential,
+		templates.IfLoads, role)
 	m.at("/etc/machine-id", "6a1f0e6d3c5b4a29b8d7c6e5f4a3b2c1\n")
 	m.at("/etc/kubernetes/pki/ca.crt", "ca")
 	m.at("/etc/with space.conf", "x")

@@ -19,7 +19,7 @@ import (
 var conditions = []string{
 	templates.IfAnnounces, templates.IfBacksUp, templates.IfCloudInit, templates.IfControlPlane,
 	templates.IfWorker, templates.IfEtcd, templates.IfCredential, templates.IfNamed,
-	templates.IfPool,
+	templates.IfPool, templates.IfLoads,
 }
 
 // TestConditions: each condition of a line is a known one, and each known one has a line.

@@ -35,11 +35,12 @@ var units embed.FS
 const (
 	IfAnnounces    = "announces"     // the machine announces its first boot
 	IfBacksUp      = "backs-up"      // it takes snapshots of etcd
-	IfCloudInit    = "cloud-init"    // cloud-init writes its files, long after units have started
+	IfCloudInit    = "cloud-init"    // cloud-init writes its files
 	IfControlPlane = "control-plane" // by its role, as the next two
 	IfWorker       = "worker"
 	IfEtcd         = "etcd"
-	IfCredential   = "credential" // it has an install credential or a bootstrap token, which end
+	IfCredential   = "credential" // it has a credential that ends, or cloud-init's copies of keys
+	IfLoads        = "loads"      // files are written after units have started
 	IfNamed        = "named"      // it asks for the API server by a host name
 	IfPool         = "pool"       // it is one of a pool, and finds its name out
 )

@@ -274,7 +274,7 @@ func member(t *testing.T, root string, ours bool) {
 	if !found {
 		t.Fatal("the first boot does not look at the user etcd")
 	}
-	call := "check_" + strings.Split(line, "|")[1]
+	call := strings.Split(line, "|")[1]
 	out, err := shell(t, root,
 		". /etc/kiln/steps\n"+call+" || { echo \"$found\"; over=yes; exit 1; }")
 	if (err == nil) != ours {

@@ -188,6 +188,7 @@ say "not started: $found"
 exit 1
 ;;
 esac
+systemd-run --quiet --collect --unit kiln-announce sh "$etc/announce" "$lib/status.json" 2>/dev/null || :
 mkdir -p "$run" || unwritable "$run"
 mkdir -p "$lib" || unwritable "$lib"
 exec 9>"$run/lock"

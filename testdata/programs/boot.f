@@ -55,7 +55,6 @@ status "$1"
 }
 halt() {
 over=yes
-[ -z "${retire-}" ] || expire || :
 tell stopped
 exit 1
 }
@@ -64,7 +63,6 @@ fault "$@"
 halt
 }
 quit() {
-rm -f "$kube/pki/install.key" "$kube/pki/install.crt" "$kube/bootstrap-kubelet.conf" || :
 stop "$@"
 }
 unwritable() {
@@ -131,7 +129,6 @@ while read -r sum mode owner path && [ "$sum" != end ]; do
 file=$root$path
 case $sum in
 dir) mkdir -p "$file" && set -- "$@" "$file" || damaged "$path" 'not a folder' ;;
-none) aside ;;
 link)
 [ "$(readlink "$file")" = "$mode" ] || { aside && ln -s "$mode" "$file"; } || damaged "$path" "not a link to $mode"
 ;;
@@ -140,6 +137,7 @@ esac
 done <"$etc/files"
 [ "$sum" = end ] || { damaged /etc/kiln/files 'cut off' && halt; }
 sums=$nl$(sha256sum -- "$@" 2>/dev/null | cut -c -8,65-)$nl
+modes=$nl$(stat -c '0%a %U:%G %n' -- "$@")$nl
 while read -r sum mode owner path && [ "$sum" != end ]; do
 file=$root$path
 case $sum in
@@ -152,6 +150,11 @@ case $sums in
 *) damaged "$path" 'not what was rendered' ;;
 esac
 ;;
+esac
+[ "$owner" != - ] || owner=root:root
+case $modes in
+*"$nl$mode $owner $file$nl"*) ;;
+*) { chown -c "$owner" "$file" && chmod -c "$mode" "$file"; } >&2 || damaged "$path" "not $mode $owner" ;;
 esac
 done <"$etc/files"
 [ -z "$faults" ] || halt
@@ -178,7 +181,6 @@ exit
 kubelet)
 trap - EXIT
 . "$etc/machine"
-. "$etc/steps" && remembered again
 echo "$node" >"$proc/sys/kernel/hostname"
 step=kubelet found='another document, or a copy of another machine'
 identify && [ "$was$origin" = "$self$document" ] && exit 0
@@ -209,7 +211,6 @@ perform files
 fi
 . "$etc/machine"
 . "$etc/steps"
-remembered
 if is_done 'done'; then
 say 'this machine is done'
 step='done' over=yes

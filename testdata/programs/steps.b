@@ -18,6 +18,7 @@ set -f
 sync
 }
 registered() {
+text=''
 api "/api/v1/nodes/$node" || :
 [ "$curled" != 60 ] || return 3
 [ "$http" = 200 ] || return 1

@@ -46,17 +46,21 @@ func (t *tree) addHook() error {
 
 // conditions returns the conditions of lines of the hook that hold on this machine.
 func (t *tree) conditions() (holds []string) {
+	cloudInit := t.m.System.Format == target.CloudInit
+	pre, _ := t.userScripts()
 	for _, c := range []struct {
 		name  string
 		holds bool
 	}{
 		{templates.IfAnnounces, len(AnnounceFiles(t.Plan, t.Public, t.Bundle, t.m)) > 0},
 		{templates.IfBacksUp, t.backup() != nil},
-		{templates.IfCloudInit, t.m.System.Format == target.CloudInit},
+		{templates.IfCloudInit, cloudInit},
 		{templates.IfControlPlane, t.m.ControlPlane()},
 		{templates.IfWorker, t.m.Worker()},
 		{templates.IfEtcd, !t.m.Joins()},
-		{templates.IfCredential, t.m.Pool || t.m.ControlPlane() && t.Public.HasInstall(t.m.Name)},
+		{templates.IfCredential, cloudInit || t.m.Pool ||
+			t.m.ControlPlane() && t.Public.HasInstall(t.m.Name)},
+		{templates.IfLoads, cloudInit || len(pre) > 0},
 		{templates.IfNamed, t.Plan.EndpointIsName && t.m.Worker() && !t.Plan.Balanced(t.m)},
 		{templates.IfPool, t.m.Pool},
 	} {
@@ -68,8 +72,7 @@ func (t *tree) conditions() (holds []string) {
 }
 
 // machineData returns the facts that the hook needs about this machine, as shell assignments. The
-// values are quoted, so the shell expands nothing in them. What no program reads is left out, but
-// for what kiln itself asks documents for.
+// values are quoted, so the shell expands nothing in them. What no program reads is left out.
 func (t *tree) machineData(h *hook) string {
 	p, m := t.Plan, t.m
 	var b strings.Builder

@@ -94,12 +94,19 @@ var kernel = []Entry{
 		calls:    func(f *Facts) []call { return each(f.Modules...) },
 	}, {
 		ID: "sysctl", Reads: "`/proc/sys`",
-		Wants:    "forwarding, and the numbers of your `sysctls`",
+		Wants:    "forwarding",
 		Severity: Stop,
 		Remedy:   "find what sets it otherwise: sysctl --system",
-		Kubeadm:  []string{"FileContent--proc-sys-…"}, Source: "kubeadm; a kernel may refuse yours",
+		Kubeadm:  []string{"FileContent--proc-sys-…"}, Source: "kubeadm",
 		list:  "sysctls",
 		calls: sysctls,
+	}, {
+		ID: "own-sysctl", Reads: "`/proc/sys`", Wants: "the numbers of your `sysctls`",
+		Severity: Warn,
+		Remedy:   "the kernel may have refused or rounded them: systemctl status systemd-sysctl",
+		Source:   "a kernel may refuse yours",
+		list:     "sysctls",
+		calls:    userSysctls,
 	}, {
 		ID: "swap", Reads: "`/proc/swaps`", Wants: "nothing, unless `kubelet.failSwapOn: false`",
 		Severity: Stop,
@@ -114,17 +121,26 @@ func nftables(f *Facts) bool {
 	return f.Machine.Joins() && f.Plan.Config.Spec.Network.Proxy == "nftables"
 }
 
-// sysctls returns the kernel settings without which pods are cut off, and those of the user whose
-// value reads as it was written: numbers, and not of an interface, which may come later. The
-// kubelet asks for those of protectKernelDefaults itself.
+// sysctls returns the kernel settings without which pods are cut off. The kubelet asks for those of
+// protectKernelDefaults itself.
 func sysctls(f *Facts) (out []call) {
-	keys := slices.Collect(maps.Keys(f.Machine.Settings.Sysctls))
-	keys = append(keys, "net.ipv4.ip_forward", "net.ipv6.conf.all.forwarding")
-	slices.Sort(keys)
-	for _, key := range slices.Compact(keys) {
-		value, ok := f.Sysctls[key]
+	for _, key := range forwarding {
+		if value, ok := f.Sysctls[key]; ok {
+			out = append(out, call{key, strings.ReplaceAll(key, ".", "/") + "=" + value})
+		}
+	}
+	return out
+}
+
+var forwarding = []string{"net.ipv4.ip_forward", "net.ipv6.conf.all.forwarding"}
+
+// userSysctls returns the user's kernel settings whose value reads as it was written: numbers, and
+// not of an interface, which may come later.
+func userSysctls(f *Facts) (out []call) {
+	for _, key := range slices.Sorted(maps.Keys(f.Machine.Settings.Sysctls)) {
+		value := f.Machine.Settings.Sysctls[key]
 		ofInterface := interfaces.MatchString(key) && !everyInterface.MatchString(key)
-		if ok && numbers.MatchString(value) && !ofInterface {
+		if numbers.MatchString(value) && !ofInterface && !slices.Contains(forwarding, key) {
 			path := strings.ReplaceAll(key, ".", "/")
 			out = append(out, call{key, path + "=" + strings.ReplaceAll(value, " ", ",")})
 		}
@@ -134,7 +150,7 @@ func sysctls(f *Facts) (out []call) {
 
 var (
 	numbers        = regexp.MustCompile(`^(0|-?[1-9][0-9]*)( (0|-?[1-9][0-9]*))*$`)
-	interfaces     = regexp.MustCompile(`/|^net\.ipv[46]\.(conf|neigh)\.`)
+	interfaces     = regexp.MustCompile(`[/*]|^net\.ipv[46]\.(conf|neigh)\.`)
 	everyInterface = regexp.MustCompile(`^net\.ipv[46]\.(conf|neigh)\.(all|default)\.`)
 )
 

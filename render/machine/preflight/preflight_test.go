@@ -216,8 +216,10 @@ func TestSysctls(t *testing.T) {
 `)
 	f.Sysctls = map[string]string{"net.ipv4.ip_forward": "1"}
 	maps.Copy(f.Sysctls, f.Machine.Settings.Sysctls)
-	require.Equal(t, "stop|sysctls net/ipv4/conf/all/rp_filter=0 net/ipv4/ip_forward=1 "+
-		"net/ipv4/ip_local_port_range=1024,65535 vm/max_map_count=262144\n", lines(f)["sysctl"])
+	require.Equal(t, "stop|sysctls net/ipv4/ip_forward=1\n", lines(f)["sysctl"])
+	require.Equal(t, "warn|sysctls net/ipv4/conf/all/rp_filter=0 "+
+		"net/ipv4/ip_local_port_range=1024,65535 vm/max_map_count=262144\n",
+		lines(f)["own-sysctl"])
 }
 
 // TestIgnored: what ignorePreflight names only warns, by kiln's name or by kubeadm's.
