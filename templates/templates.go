@@ -29,9 +29,9 @@ var backupSource string
 //go:embed units
 var units embed.FS
 
-// Conditions of lines in the sources of the hook. "sleep 1 #if cloud-init" is only on machines that
-// cloud-init makes, so that no machine has what it cannot use, and none decides what is known
-// before.
+// Conditions of lines in the sources of the hook. The line "sleep 1 #if cloud-init" is only on
+// machines that cloud-init makes. So no machine has what it cannot use, and none finds out again
+// what render knows.
 const (
 	IfAnnounces    = "announces"     // the machine announces its first boot
 	IfBacksUp      = "backs-up"      // it takes snapshots of etcd

@@ -107,6 +107,27 @@ func TestBootOwners(t *testing.T) {
 	})
 }
 
+// TestBootLabelsLater: a control plane whose power failed before the step labels goes on there,
+// also if its API server does not answer well yet.
+func TestBootLabelsLater(t *testing.T) {
+	underEachShell(t, func(t *testing.T, shell []string) {
+		m := newMachine(t, shell, "control-plane")
+		m.document()
+		m.wantDone()
+		state := m.read(m.root + "/var/lib/kiln/state")
+		begin, rest, found := strings.Cut(state, `,"labels"`)
+		_, end, _ := strings.Cut(rest, "\n")
+		if !found {
+			t.Fatal(state)
+		}
+		m.at("/var/lib/kiln/state", begin+"\n"+end)
+		m.at("/etc/kubernetes/pki/install.crt", "install")
+		m.at("/etc/kubernetes/pki/install.key", secret)
+		m.rule("GET", "*/nodes/cp-1", 2, 503, 0, "")
+		m.wantDone()
+	})
+}
+
 // TestBootNudgesKubelet: where the API server answers and has no Node of a control plane, its
 // kubelet is started again, once.
 func TestBootNudgesKubelet(t *testing.T) {

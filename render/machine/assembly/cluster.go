@@ -9,7 +9,7 @@
 package assembly
 
 import (
-	"strings"
+	"regexp"
 
 	"kiln.dev/kiln/manifests"
 	"kiln.dev/kiln/pki"
@@ -55,15 +55,19 @@ type restore struct {
 	snapshot string // the snapshot's path on that machine
 }
 
-// hook is the programs of the hook on a machine.
-type hook struct{ boot, report, steps string }
-
-// uses reports whether a program of the hook, or that of snapshots, reads a variable.
-func (h *hook) uses(name string) bool {
-	for _, program := range []string{h.boot, h.report, h.steps, templates.Backup} {
-		if strings.Contains(program, "$"+name) || strings.Contains(program, "${"+name) {
-			return true
-		}
-	}
-	return false
+// hook is the programs of the hook on a machine, and the variables that they read.
+type hook struct {
+	boot, report, steps string
+	reads               map[string]bool
 }
+
+// newHook returns a hook of these programs. That of snapshots reads variables too.
+func newHook(boot, report, steps string) *hook {
+	h := &hook{boot, report, steps, map[string]bool{}}
+	for _, m := range variable.FindAllStringSubmatch(boot+report+steps+templates.Backup, -1) {
+		h.reads[m[1]] = true
+	}
+	return h
+}
+
+var variable = regexp.MustCompile(`\$\{?([a-z_]+)`)

@@ -22,10 +22,8 @@ func (t *tree) addHook() error {
 	steps, holds := t.steps(), t.conditions()
 	key := fmt.Sprint(steps, functions, holds)
 	h := t.hooks.Of([]byte(key), func() *hook {
-		return &hook{
-			boot: templates.Boot(holds), report: templates.Report(holds),
-			steps: templates.Steps(holds, steps, functions),
-		}
+		return newHook(templates.Boot(holds), templates.Report(holds),
+			templates.Steps(holds, steps, functions))
 	})
 	for _, f := range []struct{ path, content, why string }{
 		{templates.BootPath, h.boot, "the first-boot hook"},
@@ -77,7 +75,7 @@ func (t *tree) machineData(h *hook) string {
 	p, m := t.Plan, t.m
 	var b strings.Builder
 	set := func(name string, values ...string) {
-		if h.uses(name) {
+		if h.reads[name] {
 			fmt.Fprintf(&b, "%s=%s\n", name, shellWord(strings.Join(values, " ")))
 		}
 	}
