@@ -31,8 +31,7 @@ func TestBootAnnotatesNode(t *testing.T) {
 		wrong func(m *aMachine)
 		want  []string
 	}{
-		{name: "done", want: []string{"running network", "running retire", "running done",
-			"done done"}},
+		{name: "done", want: []string{"running network", "running done", "done done"}},
 		{name: "late", wrong: func(m *aMachine) {
 			m.data["step_timeout"] = "1"
 			m.know("meanwhile", `rm -rf "$WORLD/rules"`+"\n")
@@ -41,7 +40,7 @@ func TestBootAnnotatesNode(t *testing.T) {
 			m.rule("GET", late, 9999, 500, 0, "")
 		}, want: []string{"running network", "waiting network",
 			"waiting network node-not-ready https://10.0.0.11:6443/api/v1/nodes/cp-1",
-			"running network", "running retire", "running done",
+			"running network", "running done",
 			"done done"}},
 		{name: "refused", wrong: func(m *aMachine) {
 			m.rule("PATCH", late, 9999, 403, 0, `{"message":"no"}`)

@@ -129,7 +129,8 @@ func TestBootSpeaksHTTP(t *testing.T) {
 			m.at("/etc/etcd/pki/ca.crt", caCert)
 			m.at("/etc/etcd/pki/server.crt", cert)
 			m.at("/etc/etcd/pki/server.key", key)
-			m.data["steps"] = "files etcd objects node retire"
+			m.data["steps"] = "files etcd objects node"
+			m.at("/proc/swaps", "")
 			m.data["api"], m.data["etcd_peers"] = url,
 				"cp-2="+url+","+url+" cp-3=https://127.0.0.1:1,https://127.0.0.1:1"
 			m.data["etcd_url"] = "o"

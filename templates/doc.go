@@ -13,16 +13,16 @@
 // hook runs with set -u, so only the steps that need such a name may read it:
 //
 //	node                Node name; empty for machines of a pool, whose step name finds it
-//	role                control-plane, worker or etcd
+//	role                control-plane, worker or etcd: for a reader
 //	cluster             the cluster's UUID
 //	steps               the steps of this machine in their order, see below
 //	pre_boot, post_boot name:seconds of each of the user's scripts in the folder of that name
 //	kubelet             the kubelet's program
 //	step_timeout        seconds that a step waits before it reports a fault
 //	credential_end      seconds since 1970 at which the install credential or, in pools, the
-//	                    bootstrap token ends: retire comes then at the latest
+//	                    bootstrap token ends
 //	api                 URL of the API server, no slash at its end: a control plane's own,
-//	                    a worker's endpoint; empty with role etcd
+//	                    a worker's endpoint; empty on etcd machines
 //	etcd_member         this member's name, empty without local etcd
 //	etcd_url            where this member answers the others: https://address:2380
 //	etcd_cluster        identity of the etcd cluster: the cluster's UUID, and -N after it was
@@ -41,8 +41,6 @@
 //	                    /etc/modules-load.d and /etc/sysctl.d), the container runtime,
 //	                    kiln-wall.service
 //	marker              REST path of the object that marks objects as applied; control planes
-//	roles               name=value of each node-role.kubernetes.io/name that the Node is to have;
-//	                    step role
 //	name_url            (pools, as the next four) where the platform says the name; if it is empty
 //	                    the host name is taken
 //	name_header         a header that the request needs; empty if none
@@ -52,22 +50,22 @@
 //	backup_directory, backup_keep, backup_url  where kiln-backup writes snapshots, how many
 //	                    stay, and where etcd gives one out
 //	kubelet_version     that of a kubelet from an extension or a package
-//	retire              paths and patterns removed at the end, at each later start, and after
-//	                    credential_end: install.crt, install.key, bootstrap-kubelet.conf, …
+//	retire              paths and patterns removed once the machine is done, at each later
+//	                    start, and after credential_end: install.crt, install.key,
+//	                    bootstrap-kubelet.conf, …
 //
 // Others are allowed and ignored. The steps are:
 //
 //	control-plane       files machine preflight etcd kubelet objects control-plane node labels
-//	                    retire
-//	worker              files machine preflight kubelet node retire
-//	etcd                files machine preflight etcd kubelet member ready retire
-//	where they apply    pre-boot after files, and post-boot before retire: with scripts
+//	worker              files machine preflight kubelet node
+//	etcd                files machine preflight etcd kubelet member ready
+//	where they apply    pre-boot after files, and post-boot at the end: with scripts
 //	                    fetch after machine: programs come from elsewhere than the image
 //	                    extend after fetch: a system extension has them
 //	                    packages after machine: packages have them
 //	                    name after preflight: machines of pools
 //	                    role after node: workers with roles
-//	                    network before post-boot and retire: with Flannel
+//	                    network before post-boot: with Flannel
 //	                    etcd on a control plane: only with a local member
 //	                    member after kubelet on a control plane: if there are other members
 //	                    restore or others before etcd: while etcd is restored from a snapshot
@@ -157,7 +155,7 @@
 // docs/status.schema.json:
 //
 //	{"phase":"running|waiting|stopped|done","step":"…","node":"…","cluster":"…",
-//	 "document":"…","uptime":0,"steps":{"files":0,…},"versions":{"kubelet":"…",…},"waiting":"…",
+//	 "document":"…","uptime":0,"steps":{"files":0,…},"waiting":"…",
 //	 "faults":[{"code":"…","object":"…","evidence":"…","remedy":"…"}]}
 //
 // Each fault is also one line "FAULT code object: evidence; remedy" in the journal, on the console

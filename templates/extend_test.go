@@ -17,7 +17,7 @@ func (m *aMachine) extends() *mirror {
 	sum := sha256.Sum256(s.files["/kubernetes.raw"])
 	m.at("/etc/kiln/artifacts", hex.EncodeToString(sum[:])+
 		" - /var/lib/extensions/kubernetes.raw - - "+s.url+"/kubernetes.raw\n")
-	m.data["steps"] = "files machine fetch extend preflight kubelet node retire"
+	m.data["steps"] = "files machine fetch extend preflight kubelet node"
 	m.data["kubelet"], m.data["kubelet_version"] = "/usr/bin/kubelet", "v1.36.3"
 	write(m.t, m.world+"/extension/bin/kubelet", string(program("Kubernetes v1.36.3")), 0o755)
 	write(m.t, m.world+"/extension/local/bin/cni/bridge", "a plugin\n", 0o755)

@@ -22,7 +22,7 @@ echo "$((now + then / 10 - was / 10))" >"$WORLD/clock"
 # end of the test.
 read -r status 2>/dev/null <"$KILN_ROOT/var/lib/kiln/status.json" || status=''
 case $status in
-*'"phase":"waiting"'*'"faults":[{'*)
+*'"phase":"waiting"'*'"faults":[{'* | *'"phase":"done"'*'"faults":[{'*)
 	echo "$1" >>"$WORLD/rested"
 	[ -e "$WORLD/meanwhile" ] || kill -KILL 0
 	mv "$WORLD/meanwhile" "$WORLD/then"
@@ -45,6 +45,7 @@ esac
 shift
 exec "$@"
 `,
+	"cloud-init":  `echo "$*" >>"$WORLD/cloud-init"; . "$WORLD/cloud-init-ends"`,
 	"timedatectl": `echo NTPSynchronized=no`,
 	"systemd-run": `
 case $* in

@@ -92,7 +92,7 @@ func (m *aMachine) fetches() *mirror {
 	must(m.t, os.Remove(m.bin+"/curl"))
 	write(m.t, m.bin+"/curl", fmt.Sprintf("#!/bin/sh\ncase $* in *%s/*) exec %s \"$@\" ;; esac\n"+
 		"exec \"${0%%/*}/fakes/curl\" \"$@\"\n", server.URL, curl), 0o755)
-	m.data["steps"] = "files machine fetch preflight kubelet node retire"
+	m.data["steps"] = "files machine fetch preflight kubelet node"
 	m.kinds = append(m.kinds, "dir 0755 root:root /opt/bin", "dir 0755 root:root /opt/cni/bin")
 	m.artifactList(s)
 	return s

@@ -78,7 +78,7 @@ func TestBootSurvivesKill(t *testing.T) {
 				m := newMachine(t, shell, strings.Replace(role, "pool", "worker", 1))
 				if role == "pool" {
 					m.ofPool("-4")
-					m.data["steps"] = "files machine preflight name kubelet node network retire"
+					m.data["steps"] = "files machine preflight name kubelet node network"
 					m.at("/proc/sys/kernel/hostname", "cp-1\n")
 				}
 				m.rule("GET", "*:10248/healthz", 2, 0, 7, "")

@@ -88,7 +88,10 @@ func TestObjectsDoNotWaitForOthers(t *testing.T) {
 			m.brings(ox, namespace, inFarm)
 			m.rule("PATCH", "*"+ox+"*", 9999, row.code, 0, row.body)
 			m.document()
-			m.wantOverdue("FAULT object " + ox + ": " + row.evidence + "; correct it in ")
+			m.wantDoneBut("FAULT object " + ox + ": " + row.evidence + "; correct it in ")
+			if !m.remains("/etc/kubernetes/pki/install.key") {
+				t.Error("the install credential is gone, with which objects are tried again")
+			}
 			for _, path := range []string{namespace, inFarm} {
 				name := strings.ReplaceAll(path[1:], "/", "_")
 				if !strings.Contains(m.read(m.world+"/applied"), name) {
@@ -112,6 +115,27 @@ func TestObjectsDoNotWaitForOthers(t *testing.T) {
 			if got := m.read(marker); got != "object "+m.data["marker"] {
 				t.Errorf("the marker is %s", got)
 			}
+			if m.remains("/etc/kubernetes/pki/install.key") {
+				t.Error("the install credential is still there")
+			}
+		}
+	})
+}
+
+// TestObjectsHoldUpTwoMinutes: an object that the API server refuses for a while, such as a Pod
+// before its service account is there, is waited for. One that still does not come is tried again
+// once the machine is done. A worker that joins needs none of them.
+func TestObjectsHoldUpTwoMinutes(t *testing.T) {
+	underAShell(t, func(t *testing.T, shell []string) {
+		m := newMachine(t, shell, "control-plane")
+		m.data["step_timeout"] = "1800"
+		m.brings(ox)
+		m.rule("PATCH", "*"+ox+"*", 9999, 403, 0,
+			`{"message":"no service account default","reason":"Forbidden"}`)
+		m.document()
+		m.wantDoneBut("FAULT object " + ox + ": HTTP 403: no service account default; ")
+		if took := m.status().Steps["objects"]; took < 120 || took > 130 {
+			t.Errorf("objects took %d s", took)
 		}
 	})
 }
@@ -128,7 +152,7 @@ func TestObjectsFromAnother(t *testing.T) {
 		printf 'GET\n*/configmaps/kiln\n9\n200\n0\n{"data":{"name":"x"}}\n' >"$WORLD/rules/000"`)
 		out, code := m.run()
 		if v := m.status(); code != 0 || v.Phase != "done" ||
-			!strings.Contains(out, "objects: giving the API server what it is to hold\n") {
+			!strings.Contains(out, "objects: later: "+ox+": HTTP 422; \n") {
 			t.Errorf("exit status %d, %+v\n%s", code, v, out)
 		}
 		if _, err := os.Stat(m.root + "/etc/issue.d/kiln.issue"); err == nil {

@@ -9,7 +9,7 @@ import (
 // installs lets the package manager bring the machine's programs.
 func (m *aMachine) installs() {
 	m.t.Helper()
-	m.data["steps"] = "files machine packages preflight kubelet node retire"
+	m.data["steps"] = "files machine packages preflight kubelet node"
 	m.data["kubelet"], m.data["kubelet_version"] = "/usr/bin/kubelet", "v1.36.3"
 	write(m.t, m.root+"/usr/bin/kubelet", string(program("Kubernetes v1.36.3")), 0o755)
 }

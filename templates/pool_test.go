@@ -25,7 +25,7 @@ func (m *aMachine) ofPool(addresses string) {
 	m.at(bootstrap, "token: "+secret)
 	m.data["retire"] += " " + bootstrap
 	m.data["node"] = ""
-	m.data["steps"] = "files machine preflight name kubelet node retire"
+	m.data["steps"] = "files machine preflight name kubelet node"
 	m.at("/proc/sys/kernel/hostname", "\n")
 	for _, name := range []string{"name_url", "name_header", "name_token", "name_short"} {
 		m.data[name] = ""
@@ -169,6 +169,7 @@ func TestPoolAsksPlatform(t *testing.T) {
 				whole := row.name == "aws"
 				if !whole {
 					m.data["steps"] = "files name"
+					m.at("/proc/swaps", "")
 				}
 				m.document()
 				if row.fault != "" {
@@ -203,6 +204,7 @@ func TestPoolAsksPlatform(t *testing.T) {
 		m := newMachine(t, shell, "worker")
 		m.asks(service, "gcp", curl)
 		m.data["steps"] = "files name"
+		m.at("/proc/swaps", "")
 		service.Close()
 		m.document()
 		m.wantOverdue("FAULT metadata " + service.URL +
@@ -230,6 +232,7 @@ func TestPoolTakesHostName(t *testing.T) {
 			m := newMachine(t, shell, "worker")
 			m.ofPool("-4")
 			m.data["steps"] = "files name"
+			m.at("/proc/swaps", "")
 			m.data["api"] = "https://api.example.com:6443"
 			m.at("/proc/sys/kernel/hostname", name+"\n")
 			m.document()
@@ -252,6 +255,7 @@ func TestPoolTakesHostName(t *testing.T) {
 			m := newMachine(t, shell, "worker")
 			m.ofPool("-4")
 			m.data["steps"] = "files name"
+			m.at("/proc/swaps", "")
 			m.data["api"] = "https://api.example.com:6443"
 			m.at("/proc/sys/kernel/hostname", name+"\n")
 			m.document()
@@ -344,6 +348,7 @@ func TestPoolFindsAddress(t *testing.T) {
 			m := newMachine(t, shell, "worker")
 			m.ofPool(row.addresses)
 			m.data["steps"] = "files name"
+			m.at("/proc/swaps", "")
 			m.at("/proc/sys/kernel/hostname", "blue-7\n")
 			for name, content := range row.world {
 				m.know(name, content+"\n")
@@ -369,7 +374,7 @@ func TestPoolFindsAddress(t *testing.T) {
 func TestPoolAlone(t *testing.T) {
 	t.Parallel()
 	text := templates.Steps(nil, strings.Fields("pre-boot machine preflight restore others etcd "+
-		"kubelet member objects control-plane node role ready post-boot retire"),
+		"kubelet member objects control-plane node role ready post-boot"),
 		everyCheck())
 	for _, name := range []string{"step_name", "christened", "platform_told", "located",
 		"remembered"} {

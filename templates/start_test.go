@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -47,52 +48,111 @@ func TestBootRetiresAgain(t *testing.T) {
 }
 
 // TestBootLetsCloudInitFinish: cloud-init reads its copies of the document until its last stage is
-// over, so they are removed after it.
+// over, so they are removed after it, and also where it failed. Where cloud-init is off it is not
+// asked.
 func TestBootLetsCloudInitFinish(t *testing.T) {
 	underAShell(t, func(t *testing.T, shell []string) {
 		m := newMachine(t, shell, "worker")
 		m.data["retire"] = "/var/lib/cloud/instances/*/obj.pkl"
-		m.at("/run/cloud-init/enabled", "")
-		m.at("/var/lib/cloud/instances/iid-1/obj.pkl", secret)
-		// cloud-init ends while it is waited for, for the fifth time.
-		must(t, os.Remove(m.bin+"/sleep"))
-		write(t, m.bin+"/sleep", `#!/bin/sh
-[ "$1" != 1 ] || {
-	[ -e "$KILN_ROOT/var/lib/cloud/instances/iid-1/obj.pkl" ] || echo early >"$WORLD/early"
-	echo >>"$WORLD/slept"
-	[ "$(wc -l <"$WORLD/slept")" -lt 5 ] || : >"$KILN_ROOT/run/cloud-init/result.json"
-}
-read -r up rest <"$KILN_ROOT/proc/uptime"
-echo "$((${up%%.*} + 1)).00 $rest" >"$KILN_ROOT/proc/uptime"
-`, 0o755)
+		const kept = "/var/lib/cloud/instances/iid-1/obj.pkl"
 		m.document()
-		m.wantDone()
-		if n := strings.Count(m.read(m.world+"/slept"), "\n"); n != 5 ||
-			m.read(m.world+"/early") != "" {
-			t.Errorf("it waited %d times", n)
-		}
-		if _, err := os.Lstat(m.root + "/var/lib/cloud/instances/iid-1/obj.pkl"); err == nil {
-			t.Error("the copy is still there")
-		}
-		// A last stage that failed is not waited for.
-		must(t, os.Remove(m.root+"/run/cloud-init/result.json"))
-		must(t, os.Remove(m.world+"/slept"))
-		m.at("/var/lib/cloud/instances/iid-1/obj.pkl", secret)
-		m.know("active-cloud-final.service", "failed\n")
-		m.wantDone()
-		if waited := m.read(m.world + "/slept"); waited != "" {
-			t.Errorf("it waited %d times for a stage that failed", len(waited))
-		}
-		must(t, os.Remove(m.world+"/active-cloud-final.service"))
-		// One that never ends does not keep the machine from being done.
-		must(t, os.Remove(m.bin+"/sleep"))
-		must(t, os.Symlink("fakes/sleep", m.bin+"/sleep"))
-		m.at("/var/lib/cloud/instances/iid-1/obj.pkl", secret)
-		m.wantDone()
-		if _, err := os.Lstat(m.root + "/var/lib/cloud/instances/iid-1/obj.pkl"); err == nil {
-			t.Error("the copy is still there")
+		for _, row := range []struct {
+			enabled bool
+			ends    string
+		}{
+			{true, "[ -e \"$KILN_ROOT" + kept + "\" ] || echo early >>\"$WORLD/cloud-init\""},
+			{true, "exit 1"},
+			{false, "exit 1"},
+		} {
+			m.at(kept, secret)
+			must(t, os.RemoveAll(m.root+"/run/cloud-init"))
+			want := ""
+			if row.enabled {
+				m.at("/run/cloud-init/enabled", "")
+				want = "status --wait\n"
+			}
+			m.know("cloud-init", "")
+			m.know("cloud-init-ends", row.ends)
+			m.wantDone()
+			if got := m.read(m.world + "/cloud-init"); got != want {
+				t.Errorf("asked cloud-init %q, want %q", got, want)
+			}
+			if _, err := os.Lstat(m.root + kept); err == nil {
+				t.Error("the copy is still there")
+			}
 		}
 	})
+}
+
+// TestBootLooksAgain: at each later boot the hook asks again for what changes. What is wrong is a
+// fault of a machine that stays done, in all places and on the Node, until it is cured. It takes
+// two seconds, and asks nobody over the network.
+func TestBootLooksAgain(t *testing.T) {
+	const enough = "cp-1 is part of its cluster\n"
+	for i, row := range []struct {
+		name  string
+		wrong func(m *aMachine)
+		want  string
+		mend  string
+	}{
+		{name: "swap", wrong: func(m *aMachine) { m.at("/proc/swaps", "Filename\n/dev/sdb 1\n") },
+			want: "FAULT swap swap_off: /dev/sdb 1; switch swap off",
+			mend: `echo Filename >"$KILN_ROOT/proc/swaps"`},
+		{name: "address", wrong: func(m *aMachine) { m.know("address", "") },
+			want: "FAULT address addresses 10.0.0.11: missing: 10.0.0.11; there is ",
+			mend: `echo 2: eth0 inet 10.0.0.11/24 scope global eth0 >"$WORLD/address"`},
+		{name: "certificate", wrong: func(m *aMachine) { m.know("clock", "1830000009\n") },
+			want: "FAULT cert-expired at_most 1830000000 date +%s: 18300000",
+			mend: `echo 1829990000 >"$WORLD/clock"`},
+		{name: "mount", wrong: func(m *aMachine) { m.at("/proc/mounts", "/dev/vda / ext4\n") },
+			want: "FAULT mount mounts /data: missing: /data; see to it",
+			mend: `echo /dev/vdb /data ext4 rw 0 0 >"$KILN_ROOT/proc/mounts"`},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			underOneShell(t, i, func(t *testing.T, shell []string) {
+				m := newMachine(t, shell, "worker")
+				m.at("/proc/mounts", "/dev/vdb /data ext4 rw 0 0\n")
+				m.check = append(m.check, "mount|stop|mounts /data|see to it")
+				m.document()
+				m.wantDone()
+				started := m.read(m.world + "/systemctl")
+
+				row.wrong(m)
+				must(t, os.Remove(m.world+"/curl"))
+				before, _, _ := strings.Cut(m.read(m.root+"/proc/uptime"), ".")
+				m.wantDoneBut(row.want)
+				// The test ends with the first rest of a minute.
+				after, _, _ := strings.Cut(m.read(m.root+"/proc/uptime"), ".")
+				from, _ := strconv.Atoi(before)
+				if to, _ := strconv.Atoi(after); to > from+63 {
+					t.Errorf("it took from %s to %s", before, after)
+				}
+				for line := range strings.Lines(m.read(m.world + "/curl")) {
+					if !strings.Contains(line, "/var/") && !strings.Contains(line, "/nodes/cp-1") {
+						t.Errorf("curl %s", line)
+					}
+				}
+				if now := m.read(m.world + "/systemctl"); now != started {
+					t.Errorf("systemctl was asked again:\n%s", now)
+				}
+				if code, _, _ := strings.Cut(row.want[len("FAULT "):], " "); !strings.Contains(
+					m.marks()[len(m.marks())-1], "done done "+code+" ") {
+					t.Errorf("the Node says %q", m.marks())
+				}
+
+				m.know("meanwhile", row.mend)
+				out, code := m.run()
+				if v := m.status(); code != 0 || v.Phase != "done" || len(v.Faults) != 0 ||
+					v.Waiting != "" || !strings.Contains(out, enough) ||
+					!strings.Contains(out, "done: it has come: this machine\n") {
+					t.Errorf("exit status %d, %+v\n%s", code, v, out)
+				}
+				if m.remains("/etc/issue.d/kiln.issue") {
+					t.Error("the fault is still at the login prompt")
+				}
+			})
+		})
+	}
 }
 
 // TestBootReadsUnitsAgain: a drop-in may be written, or mended, when systemd has read the unit. A

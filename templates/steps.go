@@ -84,6 +84,7 @@ func Steps(holds, steps, checks []string) string {
 		}
 	}
 	want("step_done")
+	want("finish")  // the engine calls it
 	want("healthy") // the report calls it
 	for _, s := range steps {
 		// The hook does the same: step_control for control-plane. It has the step files itself.

@@ -19,7 +19,7 @@ import (
 var conditions = []string{
 	templates.IfAnnounces, templates.IfBacksUp, templates.IfCloudInit, templates.IfControlPlane,
 	templates.IfWorker, templates.IfEtcd, templates.IfCredential, templates.IfNamed,
-	templates.IfPool, templates.IfLoads,
+	templates.IfPool, templates.IfLoads, templates.IfObjects,
 }
 
 // TestConditions: each condition of a line is a known one, and each known one has a line.
@@ -115,7 +115,7 @@ func TestStepsAreWhole(t *testing.T) {
 				follow(function, command)
 			}
 		}
-		for _, root := range append(roots, "step_done") {
+		for _, root := range append(roots, "step_done", "finish") {
 			follow("the engine", root)
 		}
 		follow("the report", "healthy")

@@ -73,9 +73,6 @@ func TestBootStops(t *testing.T) {
 			want: []string{"FAULT memory at_least 1740800 word 2 cat proc/meminfo: 1048576; "}},
 		{name: "arch", wrong: tell("arch", "aarch64"),
 			want: []string{"FAULT arch equals x86_64 uname -m: aarch64; "}},
-		{name: "cgroup v1", wrong: func(m *aMachine) { os.RemoveAll(m.root + "/sys/fs/cgroup") },
-			want: []string{"FAULT cgroup controllers cpu cpuset memory pids: missing: cpu cpuset " +
-				"memory pids; "}},
 		{name: "swap", wrong: never("no-swapoff"), want: []string{"FAULT swap swap_off: " +
 			"/dev/sda2 partition"}},
 		{name: "swap kept", wrong: func(m *aMachine) { m.data["swap"] = "keep" },

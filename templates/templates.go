@@ -39,8 +39,9 @@ const (
 	IfControlPlane = "control-plane" // by its role, as the next two
 	IfWorker       = "worker"
 	IfEtcd         = "etcd"
-	IfCredential   = "credential" // it has a credential that ends, or cloud-init's copies of keys
+	IfCredential   = "credential" // it has a credential that ends
 	IfLoads        = "loads"      // files are written after units have started
+	IfObjects      = "objects"    // it gives the API server what it is to hold
 	IfNamed        = "named"      // it asks for the API server by a host name
 	IfPool         = "pool"       // it is one of a pool, and finds its name out
 )

@@ -50,7 +50,7 @@ func TestWalkPXE(t *testing.T) {
 	}
 	nodes := nodesOf(t, dir)
 	require.Len(t, nodes, 5)
-	for _, port := range openPorts(t, filepath.Join(dir, "review"), "cp-1") {
+	for _, port := range openPorts(t, dir, "cp-1") {
 		row := "\n| " + strings.ReplaceAll(port, "-", " to ") + " | TCP | "
 		require.Equal(t, port != nodePorts, strings.Contains(page, row), port)
 	}

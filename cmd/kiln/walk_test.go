@@ -13,8 +13,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"kiln.dev/kiln/render/config"
 	"kiln.dev/kiln/render/facts/target"
+	"kiln.dev/kiln/render/machine/preflight"
 	"kiln.dev/kiln/render/pack/document"
+	"kiln.dev/kiln/render/plan"
 )
 
 // walks are the platforms with a page docs/walk-PLATFORM.md and with an example of Terraform that
@@ -57,7 +60,7 @@ func TestWalks(t *testing.T) {
 			}
 			requireFits(t, platform, filepath.Join(dir, "nodes"))
 			if platform == "aws" {
-				requirePorts(t, page, filepath.Join(dir, "review"))
+				requirePorts(t, page, dir)
 			}
 		})
 	}
@@ -144,7 +147,7 @@ var rule = regexp.MustCompile(
 // requirePorts requires that the security groups open the ports that kiln's programs listen on for
 // other machines, that of VXLAN, and no others. A machine's own check of firewalld names them
 // too, and so do the pages.
-func requirePorts(t *testing.T, page, review string) {
+func requirePorts(t *testing.T, page, dir string) {
 	t.Helper()
 	etcd := fmt.Sprintf("%d-%d", target.EtcdHTTPPort, target.EtcdPeerPort)
 	want := []string{
@@ -173,7 +176,7 @@ func requirePorts(t *testing.T, page, review string) {
 	}
 	require.ElementsMatch(t, want, rules)
 	for node, role := range map[string]string{"cp-1": "control-plane", "worker-1": "worker"} {
-		require.ElementsMatch(t, openPorts(t, review, node), append(open[role], nodePorts), role)
+		require.ElementsMatch(t, openPorts(t, dir, node), append(open[role], nodePorts), role)
 	}
 	table := read(t, "../../docs/first-cluster.md")
 	for _, port := range []int{
@@ -187,12 +190,20 @@ func requirePorts(t *testing.T, page, review string) {
 // nodePorts are the ports of Services, which people open where they want them.
 var nodePorts = fmt.Sprintf("%d-%d", target.FirstNodePort, target.LastNodePort)
 
-// openPorts returns the ports of TCP that a machine's check of firewalld wants open. It wants that
-// of VXLAN, too.
-func openPorts(t *testing.T, review, node string) []string {
+// openPorts returns the ports of TCP that a machine's check of firewalld would want open, if its
+// system had firewalld. It wants that of VXLAN, too.
+func openPorts(t *testing.T, dir, node string) []string {
 	t.Helper()
-	checks := read(t, filepath.Join(review, node, "etc", "kiln", "checks"))
-	m := regexp.MustCompile(`(?m)^firewalld\|.*\|open ports (.+?) and`).
+	text := read(t, filepath.Join(dir, "cluster.yaml"))
+	c, err := config.Parse("cluster.yaml", []byte(text), os.DirFS(dir))
+	require.NoError(t, err)
+	p := plan.New(c)
+	i := slices.IndexFunc(p.Machines, func(m plan.Machine) bool { return m.Name == node })
+	p.Machines[i].System.Firewalld = true
+	checks := fmt.Sprint(preflight.Checks(&preflight.Facts{
+		Plan: p, Machine: &p.Machines[i], ResolvConf: "/etc/resolv.conf",
+	}))
+	m := regexp.MustCompile(`(?m)^ ?firewalld\|.*\|open ports (.+?) and`).
 		FindStringSubmatch(checks)
 	require.NotNil(t, m)
 	ports := strings.Fields(m[1])

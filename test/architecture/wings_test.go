@@ -23,7 +23,7 @@ type wing struct {
 // wings stand in their order from above: each imports only what stands behind it.
 var wings = []wing{
 	{"cmd", []string{"cmd/kiln"}, 8999},
-	{"boot", []string{"cmd/kiln/boot"}, 7063},
+	{"boot", []string{"cmd/kiln/boot"}, 7058},
 	{"vault", []string{"cmd/kiln/vault"}, 4271},
 	{"term", []string{"cmd/kiln/term"}, 1337},
 	{"fleet", []string{"render/fleet"}, 6633},
@@ -33,11 +33,11 @@ var wings = []wing{
 	{"twin", []string{"render/twin"}, 4981},
 	{"pack", []string{"render/pack"}, 3573},
 	{"secret", []string{"render/secret"}, 728},
-	{"machine", []string{"render/machine", "manifests", "patches", "templates"}, 11250},
+	{"machine", []string{"render/machine", "manifests", "patches", "templates"}, 11289},
 	{"pki", []string{"pki"}, 4381},
 	{"plan", []string{"render/plan"}, 1797},
 	{"config", []string{"render/config"}, 11241},
-	{"facts", []string{"render/facts"}, 2111},
+	{"facts", []string{"render/facts"}, 2110},
 	{"kube", []string{"render/kube"}, 4254},
 	{"folder", []string{"render/folder"}, 1785},
 	{"text", []string{"render/text"}, 2973},

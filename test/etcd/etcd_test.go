@@ -136,7 +136,7 @@ func TestEtcdMachines(t *testing.T) {
 	l.wantCluster(keys, l.members...)
 	for _, m := range l.members {
 		if state := m.read("/var/lib/kiln/state"); !strings.Contains(state, `"ready":`) ||
-			!strings.Contains(state, `"retire":`) {
+			!strings.Contains(state, `"done":`) {
 			t.Errorf("%s: the hook has done %s", m.name, state)
 		}
 	}

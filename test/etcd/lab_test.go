@@ -146,7 +146,7 @@ var (
 	names = map[string]string{"control-plane": "cp", "etcd": "etcd"}
 	steps = map[string]string{
 		"control-plane": "files|restore|others|etcd|member",
-		"etcd":          "files|restore|others|etcd|member|ready|retire",
+		"etcd":          "files|restore|others|etcd|member|ready",
 	}
 )
 

@@ -13,7 +13,7 @@ cd "$root/"
 etc=$root/etc/kiln lib=$root/var/lib/kiln run=$root/run/kiln kube=$root/etc/kubernetes proc=$root/proc
 issue=$root/etc/issue.d/kiln.issue
 client=$root/var/lib/kubelet/pki/kubelet-client-current.pem
-step=start node='' cluster='' document='' steps_done='' versions='' waiting='' lines='' faults='' keys='' told='' over=''
+step=start node='' cluster='' document='' steps_done='' waiting='' lines='' faults='' keys='' told='' over='' settled=''
 look='sh /etc/kiln/boot report'
 nl='
 '
@@ -34,8 +34,9 @@ put() {
 rm -f "$1.new" && cat >"$1.new" && { sync "$1.new" 2>/dev/null || sync; } && mv -f "$1.new" "$1"
 }
 status() {
-printf '{"phase":"%s","step":"%s","node":"%s","cluster":"%s","document":"%s","uptime":%s,"steps":{%s},"versions":{%s},"waiting":"%s","faults":[%s]}\n' \
-"$1" "$(flat "$step")" "$(flat "$node")" "$(flat "$cluster")" "$document" "$(uptime)" "$steps_done" "$versions" \
+set -- "${settled:-$1}"
+printf '{"phase":"%s","step":"%s","node":"%s","cluster":"%s","document":"%s","uptime":%s,"steps":{%s},"waiting":"%s","faults":[%s]}\n' \
+"$1" "$(flat "$step")" "$(flat "$node")" "$(flat "$cluster")" "$document" "$(uptime)" "$steps_done" \
 "$(flat "$waiting")" "$faults" | put "$lib/status.json" || :
 ! is_done node || (annotate "$1") || :
 } 2>/dev/null
@@ -45,12 +46,9 @@ lines="${lines}FAULT $1 $2: $3; $4$nl" keys="$keys$1 $2 "
 faults="$faults${faults:+,}{\"code\":\"$1\",\"object\":\"$2\",\"evidence\":\"$3\",\"remedy\":\"$4\"}"
 }
 tell() {
-if [ "$keys" != "$told" ]; then
+[ "$keys" = "$told" ] || printf %s "$lines" >&2 || :
 told=$keys
-printf %s "$lines" >&2 || :
-[ ! -w "$root/dev/console" ] || printf %s "$lines" >>"$root/dev/console" || :
-fi
-(umask 022 && mkdir -p "$root/etc/issue.d" && printf %s "$lines" | put "$issue") || :
+[ -n "$lines" ] && (umask 022 && mkdir -p "$root/etc/issue.d" && printf %s "$lines" | put "$issue") || rm -f "$issue" || :
 status "$1"
 }
 halt() {
@@ -116,6 +114,7 @@ step=$1
 [ "$step" = machine ] || ! is_done "$step" || return 0
 started=$(uptime) since=$started
 status running
+[ "$step" = 'done' ] || say started
 "step_${step%-*}"
 took=$(($(uptime) - started))
 if ! is_done "$step"; then
@@ -125,7 +124,6 @@ fi
 printf '%s\n' "$document" "$steps_done" "$self" | put "$lib/state" || unwritable "$lib"
 }
 step_files() {
-say 'verifying what was written to this machine'
 set --
 while read -r sum mode owner path && [ "$sum" != end ]; do
 file=$root$path
@@ -213,14 +211,10 @@ perform files
 fi
 . "$etc/machine"
 . "$etc/steps"
-if is_done 'done'; then
-say 'this machine is done'
-step='done' over=yes
-(annotate 'done') 2>/dev/null || :
-forget
-else
+if ! is_done 'done'; then
 for name in $steps 'done'; do
 perform "$name"
 done
 fi
 over=yes
+finish

@@ -1,21 +1,32 @@
 endure() {
-[ "$rc" = 1 ] || halt
+[ "$rc$settled" != 2 ] || halt
 waiting="$what: $found"
 rm -f "$lib/starts"
 tell waiting
 rest 6000
 }
+finish() {
+step='done' settled='done' since=$(uptime)
+say "$node is part of its cluster"
+tell 'done'
+forget
+since=$(uptime) step_timeout=2
+until await 'this machine' checked address cert-expired disk mount resolv-conf swap; do
+judge
+done
+}
 forget() {
-[ "$step" != 'done' ] || case $(cat "$lib/status.json") in
-'{"phase":"done"'*) ;;
-*) step_done ;;
-esac
 set +f
 for path in $retire; do
 rm -f $root$path
 done
 set -f
 sync
+}
+healthy() {
+ask "$@"
+[ "$http" != 200 ] || return 0
+return 1
 }
 registered() {
 text=''
@@ -31,13 +42,12 @@ found="the Node of machine ${text%%\"*}"
 return 1
 }
 step_machine() {
-[ ! -e "$issue" ] || rm -f "$issue"
+rm -f "$issue"
 [ "$swap" = keep ] || systemctl stop '*.swap' || :
 [ ! -e "$lib/kubelet-allowed" ] || return 0
 steps_done=$(printf %s "$steps_done" | sed 's/,"kubelet":[0-9]*//')
 }
 step_node() {
-say "waiting for $node to be registered"
 until await "$node" registered; do
 code=node-not-registered remedy="$look"
 case $http in

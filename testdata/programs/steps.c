@@ -1,5 +1,4 @@
 step_node() {
-say "waiting for $node to be registered"
 until await "$node" registered; do
 code=node-not-registered remedy="$look"
 case $http in

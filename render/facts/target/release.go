@@ -35,9 +35,6 @@ const (
 	// ContainerBackOff is the first minor whose kubelet lets the longest pause between two starts
 	// of a container be set (KEP-4603, beta).
 	ContainerBackOff = 35
-	// Containerd2 is the first minor whose kubeadm warns of containerd 1 (its preflight check
-	// ContainerRuntimeVersion); the kubelet of 1.38 is to refuse it.
-	Containerd2 = 35
 )
 
 // KubeletSkew is how many minors a kubelet may be older than the API server (the version skew

@@ -72,6 +72,8 @@ type System struct {
 	// CloudSetup reports whether the image may bring nm-cloud-setup, whose routing rules cut pods
 	// off (rancher/rke2#1053).
 	CloudSetup bool
+	// Firewalld reports whether the image may bring firewalld.
+	Firewalld bool
 	// TimeServices are the programs that may set the clock. One of them does on each machine.
 	TimeServices []TimeService
 	// Trust says where the system reads further CAs from.
@@ -212,7 +214,7 @@ func redHat(name string) System {
 		Name: name, Format: CloudInit, Etcd: madeEtcd, Network: NetworkManager,
 		Versions:   redHatVersions,
 		ResolvConf: etcResolvConf, CADirs: []string{etcSSLCerts, redHatTrust, redHatCertificate},
-		SELinux: Enforcing, CloudSetup: true, Updater: DNFAutomatic,
+		SELinux: Enforcing, CloudSetup: true, Firewalld: true, Updater: DNFAutomatic,
 		TimeServices: []TimeService{chronyd}, Trust: inRedHat,
 		NetBoot: &NetBoot{Kernel: "vmlinuz", Initrd: "initrd", Seed: "nocloud-net"},
 	}

@@ -22,7 +22,7 @@ import (
 var optional = map[string][]string{
 	"System": {
 		"Login", "ContainerdEnv", "Hides", "ReadOnlyUsr", "Writable", "Netplan", "SELinux",
-		"Dash", "CloudSetup", "NetBoot", "Medium", "Packages", "Versions",
+		"Dash", "CloudSetup", "Firewalld", "NetBoot", "Medium", "Packages", "Versions",
 		"WireGuard",
 	},
 	"Packages": {},

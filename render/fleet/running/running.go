@@ -34,8 +34,7 @@ type Node struct {
 	Twin string
 	// Roots holds the state of each root that was rotated, as the machine's document has it.
 	Roots map[pki.Root]pki.Rotation
-	// Hook is the phase and the step of the hook, and the faults that it waits with; empty if the
-	// Node says nothing.
+	// Hook is the phase and the step of the hook, and its faults; empty if the Node says nothing.
 	Hook    string
 	Ready   bool
 	Created time.Time
@@ -46,8 +45,9 @@ type Node struct {
 	Taints   []string // as kubectl taint takes them
 }
 
-// SaysDone reports whether the hook has nothing more to do.
-func (n *Node) SaysDone() bool { return n.Hook == "done done" }
+// SaysDone reports whether the machine is part of its cluster, as its hook says. Faults may follow:
+// what is wrong with a machine that is done keeps no other waiting.
+func (n *Node) SaysDone() bool { return strings.HasPrefix(n.Hook+" ", "done done ") }
 
 // object is what is read of a Node: a list may hold much else, and all of it would be in memory.
 type object struct {

@@ -40,13 +40,8 @@ func (t *tree) addCloudConfig(keys map[string]any) error {
 // writes the files before it mounts.
 func (t *tree) hiddenByMounts(keys map[string]any) (problems config.Problems) {
 	field := t.m.Settings.Source["cloudConfig.mounts"] + ".cloudConfig.mounts"
-	mounts, _ := keys["mounts"].([]any)
-	for i, mount := range mounts {
-		columns, _ := mount.([]any)
-		if len(columns) < 2 {
-			continue
-		}
-		folder, _ := columns[1].(string)
+	for i, mount := range mountsOf(keys) {
+		folder := mount[1]
 		if !path.IsAbs(folder) {
 			continue
 		}
@@ -62,6 +57,32 @@ func (t *tree) hiddenByMounts(keys map[string]any) (problems config.Problems) {
 		}
 	}
 	return problems
+}
+
+// mountsOf returns the mounts of keys, each with its columns and at least two.
+func mountsOf(keys map[string]any) (out [][]string) {
+	mounts, _ := keys["mounts"].([]any)
+	for _, mount := range mounts {
+		columns, _ := mount.([]any)
+		texts := make([]string, max(len(columns), 2))
+		for i, column := range columns {
+			texts[i], _ = column.(string)
+		}
+		out = append(out, texts)
+	}
+	return out
+}
+
+// mounted returns the folders where cloud-init mounts a disk at boot.
+func mounted(keys map[string]any) (folders []string) {
+	for _, mount := range mountsOf(keys) {
+		isSwap := len(mount) > 2 && mount[2] == "swap"
+		isLater := len(mount) > 3 && slices.Contains(strings.Split(mount[3], ","), "noauto")
+		if path.IsAbs(mount[1]) && !isSwap && !isLater {
+			folders = append(folders, path.Clean(mount[1]))
+		}
+	}
+	return folders
 }
 
 // singleLogin returns the name and keys of the one user beside the default user. ok reports whether

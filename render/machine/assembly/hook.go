@@ -56,9 +56,10 @@ func (t *tree) conditions() (holds []string) {
 		{templates.IfControlPlane, t.m.ControlPlane()},
 		{templates.IfWorker, t.m.Worker()},
 		{templates.IfEtcd, !t.m.Joins()},
-		{templates.IfCredential, cloudInit || t.m.Pool ||
-			t.m.ControlPlane() && t.Public.HasInstall(t.m.Name)},
+		{templates.IfCredential,
+			t.m.Pool || t.m.ControlPlane() && t.Public.HasInstall(t.m.Name)},
 		{templates.IfLoads, cloudInit || len(pre) > 0},
+		{templates.IfObjects, slices.Contains(t.steps(), "objects")},
 		{templates.IfNamed, t.Plan.EndpointIsName && t.m.Worker() && !t.Plan.Balanced(t.m)},
 		{templates.IfPool, t.m.Pool},
 	} {
@@ -69,13 +70,13 @@ func (t *tree) conditions() (holds []string) {
 	return holds
 }
 
-// machineData returns the facts that the hook needs about this machine, as shell assignments. The
-// values are quoted, so the shell expands nothing in them. What no program reads is left out.
+// machineData returns the role of this machine, for a reader, and the facts that the hook needs, as
+// shell assignments. The values are quoted, so the shell expands nothing in them.
 func (t *tree) machineData(h *hook) string {
 	p, m := t.Plan, t.m
 	var b strings.Builder
 	set := func(name string, values ...string) {
-		if h.reads[name] {
+		if h.reads[name] || name == "role" {
 			fmt.Fprintf(&b, "%s=%s\n", name, shellWord(strings.Join(values, " ")))
 		}
 	}
@@ -129,9 +130,6 @@ func (t *tree) machineData(h *hook) string {
 	set("restart", t.restartedUnits()...)
 	set("marker", manifests.MarkerPath)
 	set("retire", t.removedPaths()...)
-	if roles := m.Roles(); len(roles) > 0 {
-		set("roles", roles...)
-	}
 	if m.Pool {
 		source := target.NameSource{}
 		if m.NameSource != nil {
@@ -146,8 +144,8 @@ func (t *tree) machineData(h *hook) string {
 	return b.String()
 }
 
-// steps returns the hook's steps on this machine, in their order. The step retire comes last, so
-// that the user's scripts after the boot can still use the install credential.
+// steps returns the hook's steps on this machine, in their order. What is needed once is removed
+// after them, so that the user's scripts after the boot can still use the install credential.
 func (t *tree) steps() []string {
 	pre, post := t.userScripts()
 	s := []string{"files"}
@@ -197,7 +195,7 @@ func (t *tree) steps() []string {
 	if len(post) > 0 {
 		s = append(s, "post-boot")
 	}
-	return append(s, "retire")
+	return s
 }
 
 // restartedUnits returns the units that the hook restarts: they read files of the document, and

@@ -44,7 +44,7 @@ func (t *tree) preflight() *preflight.Facts {
 		Plan: t.Plan, Machine: t.m,
 		Modules: t.Plan.KernelModules(t.m), Sysctls: t.sysctls(),
 		ResolvConf: t.resolvConf(), SwapAllowed: t.swapAllowed(),
-		Images: t.images(),
+		Images: t.images(), Mounts: mounted(t.m.Settings.CloudConfig),
 	}
 	if t.m.Joins() && t.Plan.Flannel() {
 		for _, plugin := range []string{"bridge", "host-local", "loopback", "portmap"} {

@@ -78,12 +78,12 @@ var kernel = []Entry{
 		},
 	}, {
 		ID: "cgroup", Reads: "`/sys/fs/cgroup/cgroup.controllers`",
-		Wants:    "cgroup v2 with cpu, cpuset, memory, pids",
+		Wants:    "cgroup v2; the kubelet itself names a controller that is missing",
 		Severity: Stop,
 		Remedy:   "boot with cgroup v2, without systemd.unified_cgroup_hierarchy=0",
 		Kubeadm:  []string{systemVerification},
 		Source:   "kubeadm; the kubelet's failCgroupV1, from 1.35",
-		calls:    always("controllers cpu cpuset memory pids"),
+		calls:    always("exist sys/fs/cgroup/cgroup.controllers"),
 	}, {
 		ID: "module", Reads: "`/sys/module`, `modules.builtin`",
 		Wants:    "each of kiln's and yours",
@@ -179,11 +179,11 @@ var clock = []Entry{
 		},
 	}, {
 		ID: "time-sync", Reads: "systemd-timesyncd's marker, `timedatectl`",
-		Wants:    "a time server has set the clock",
+		Wants:    "a time server has set the clock, on control planes and etcd machines",
 		Severity: Warn,
 		Remedy:   "let it reach a time server",
 		Source:   "certificates and leases need equal clocks",
-		calls:    always("clock_synced"),
+		calls:    func(f *Facts) []call { return when(!f.Machine.Worker(), "clock_synced") },
 	},
 }
 
@@ -238,12 +238,18 @@ func etcdUser(f *Facts) []call {
 
 var disks = []Entry{
 	{
-		ID: "writable", Reads: "a file that is made and removed",
-		Wants:    "`/etc/kubernetes`, `/var/lib/kubelet`, `/var/log`",
+		ID: "mount", Reads: "`/proc/mounts`", Wants: "the `mounts` of your `cloudConfig`",
 		Severity: Stop,
-		Remedy:   "look for errors of the disk: dmesg",
-		Source:   "a disk with errors is mounted read-only",
-		calls:    always("writable etc/kubernetes var/lib/kubelet var/log"),
+		Remedy:   "see that its device is there at boot: cloud-init leaves out one that is late",
+		Source: "cloud-init: cc_mounts; " +
+			"without its disk, etcd would write to the system's for good",
+		list: "mounts",
+		calls: func(f *Facts) (out []call) {
+			for _, folder := range f.Mounts {
+				out = append(out, when(word.MatchString(folder), folder)...)
+			}
+			return out
+		},
 	}, {
 		ID: "disk", Reads: "free space in `/var/lib`", Wants: "1 GiB", Severity: Stop,
 		Remedy: "make room or give the machine a larger disk",

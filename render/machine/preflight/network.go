@@ -33,7 +33,8 @@ var network = []Entry{
 		list:     "routes",
 		calls:    defaultRoutes,
 	}, {
-		ID: "firewalld", Reads: "`systemctl is-active`", Wants: "inactive", Severity: Warn,
+		ID: "firewalld", Reads: "`systemctl is-active`", Severity: Warn,
+		Wants:   "inactive, on " + systems(mayHaveFirewalld),
 		Remedy:  "open ports … and let pods' traffic through, or turn it off",
 		Kubeadm: []string{"Firewalld"}, Source: "kubeadm",
 		calls: firewalld,
@@ -81,6 +82,8 @@ func active(unit string) string { return "active systemctl is-active " + unit }
 
 func cloudSetup(s *target.System) bool { return s.CloudSetup }
 
+func mayHaveFirewalld(s *target.System) bool { return s.Firewalld }
+
 func defaultRoutes(f *Facts) []call {
 	if !f.Machine.Joins() {
 		return nil
@@ -97,6 +100,9 @@ func defaultRoutes(f *Facts) []call {
 
 // firewalld names the ports that other machines use.
 func firewalld(f *Facts) []call {
+	if !f.Machine.System.Firewalld {
+		return nil
+	}
 	var open []string
 	if f.Machine.Joins() {
 		open = append(open, strconv.Itoa(target.KubeletPort), "30000-32767")

@@ -59,6 +59,7 @@ type Facts struct {
 	ResolvConf  string            // the resolver configuration that the kubelet gives to pods
 	SwapAllowed bool
 	Images      []string // the images that it needs before it is part of the cluster
+	Mounts      []string // the folders where cloud-init mounts disks
 	Plugins     []string // the paths of the CNI plugins that the network of pods needs
 }
 

@@ -137,6 +137,9 @@ func TestChecks(t *testing.T) {
 		"images":        {images, images},
 		"product-uuid":  {"", ""},
 		"selinux":       {"", ""},
+		"time-sync":     {"warn|clock_synced\n", ""},
+		"mount":         {"", ""},
+		"etcd-external": {"", ""},
 	} {
 		require.Equal(t, want.controlPlane, cp[id], "%s of a control plane", id)
 		require.Equal(t, want.worker, worker[id], "%s of a worker", id)
@@ -152,9 +155,32 @@ func TestChecks(t *testing.T) {
 	require.Equal(t, "stop|equals 4c4c4544 cat sys/class/dmi/id/product_uuid\n",
 		other["product-uuid"])
 	require.Equal(t, "warn|selinux_starts kubelet\n", other["selinux"])
-	for _, id := range []string{"kernel-nftables", "runtime-version", "swap", "resolv-conf"} {
+	for _, id := range []string{"kernel-nftables", "time-sync", "swap", "resolv-conf"} {
 		require.NotContains(t, other, id)
 	}
+}
+
+// TestExternalEtcd: control planes ask each endpoint of an etcd that kiln does not make.
+func TestExternalEtcd(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]string{
+		"cp-1":     "wait|etcd_from 3.5.24 https://a.test:2379 https://b.test:2379\n",
+		"worker-1": "",
+	} {
+		f := machine(t, name, debian)
+		f.Plan.Config.Spec.ControlPlane.Etcd.External = &config.ExternalEtcd{
+			Endpoints: []string{"https://a.test:2379", "https://b.test:2379"},
+		}
+		require.Equal(t, want, lines(f)["etcd-external"], name)
+	}
+}
+
+// TestMounts: a folder whose name cannot be a word of a check is left out.
+func TestMounts(t *testing.T) {
+	t.Parallel()
+	f := machine(t, "cp-1", debian)
+	f.Mounts = []string{"/var/lib/etcd", "/with space", "/a|b", "/data"}
+	require.Equal(t, "stop|mounts /var/lib/etcd /data\n", lines(f)["mount"])
 }
 
 // TestBalanced: a worker with a balancer has its own name for the API server, and keeps the

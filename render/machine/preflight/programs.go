@@ -88,25 +88,32 @@ var programs = []Entry{
 		Kubeadm: []string{"CRI"}, Source: "kubeadm",
 		calls: always("exist " + plan.CRISocket[1:]),
 	}, {
-		ID: "runtime-version", Reads: "`containerd --version`",
-		Wants:    fmt.Sprintf("2.0 with a kubelet from 1.%d on", target.Containerd2),
-		Severity: Warn,
-		Remedy:   "install containerd 2: the kubelet of 1.38 needs it",
-		Kubeadm:  []string{"ContainerRuntimeVersion"}, Source: "kubeadm",
-		calls: func(f *Facts) []call {
-			return when(f.Machine.KubeletMinor >= target.Containerd2,
-				"version_from 2.0 word 3 containerd --version")
-		},
-	}, {
-		ID: "images", Reads: "`ctr images ls`, then the registry or its mirrors",
-		Wants:    "the images of sandbox and static pods are here, or a registry answers",
+		ID:    "images",
+		Reads: "`ctr images ls`, then their manifests in the registry or its mirrors",
+		Wants: "the images of sandbox and static pods are here, " +
+			"or a registry has them or asks for a login",
 		Severity: Wait,
 		Remedy: "ctr -n k8s.io images import it, " +
 			"or let containerd reach a registry that has it",
 		Kubeadm: []string{"ImagePull"}, Source: "kubeadm, which pulls",
 		calls: images,
+	}, {
+		ID: "etcd-external", Reads: "`/health` and `/version` of each endpoint",
+		Wants: "an external etcd is healthy, of " + externalEtcd + " or later", Severity: Wait,
+		Remedy:  "see that it runs and answers this machine, or upgrade it",
+		Kubeadm: []string{"ExternalEtcdVersion"}, Source: "kubeadm",
+		calls: func(f *Facts) []call {
+			e := f.Plan.Config.Spec.ControlPlane.Etcd.External
+			if e == nil || !f.Machine.ControlPlane() {
+				return nil
+			}
+			return one("etcd_from " + externalEtcd + " " + strings.Join(e.Endpoints, " "))
+		},
 	},
 }
+
+// externalEtcd is the oldest etcd that kubeadm takes (constants.go, MinExternalEtcdVersion).
+const externalEtcd = "3.5.24"
 
 func enforcing(s *target.System) bool { return s.SELinux == target.Enforcing }
 

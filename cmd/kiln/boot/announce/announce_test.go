@@ -32,7 +32,7 @@ var (
 // status returns a state in JSON, as the hook writes it, with some changes.
 func status(phase, step string, changes ...string) string {
 	text := fmt.Sprintf(`{"phase":"%s","step":"%s","node":"","cluster":"","document":"",`+
-		`"uptime":12,"steps":{"files":1},"versions":{"kubelet":"v1.36.3"},"waiting":"",`+
+		`"uptime":12,"steps":{"files":1},"waiting":"",`+
 		`"faults":[]}`, phase, step)
 	for i := 0; i < len(changes); i += 2 {
 		text = strings.Replace(text, changes[i], changes[i+1], 1)

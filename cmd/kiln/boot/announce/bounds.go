@@ -55,7 +55,7 @@ func (b bounds) room(m *Machine) int {
 func (s *Status) shorten(room int) {
 	for _, step := range []func(){
 		func() { s.cut(200) },
-		func() { s.Steps, s.Versions = map[string]int64{}, map[string]string{} },
+		func() { s.Steps = map[string]int64{} },
 		func() { s.cut(100) },
 		func() { s.cut(60) },
 	} {

@@ -12,16 +12,15 @@ import (
 
 // Status is /var/lib/kiln/status.json: docs/status.schema.json describes it.
 type Status struct {
-	Phase    string            `json:"phase"`
-	Step     string            `json:"step"`
-	Node     string            `json:"node"`
-	Cluster  string            `json:"cluster"`
-	Document string            `json:"document"`
-	Uptime   int64             `json:"uptime"`
-	Steps    map[string]int64  `json:"steps"`
-	Versions map[string]string `json:"versions"`
-	Waiting  string            `json:"waiting"`
-	Faults   []Fault           `json:"faults"`
+	Phase    string           `json:"phase"`
+	Step     string           `json:"step"`
+	Node     string           `json:"node"`
+	Cluster  string           `json:"cluster"`
+	Document string           `json:"document"`
+	Uptime   int64            `json:"uptime"`
+	Steps    map[string]int64 `json:"steps"`
+	Waiting  string           `json:"waiting"`
+	Faults   []Fault          `json:"faults"`
 }
 
 // Fault is why a first boot stopped or waits too long.
@@ -44,14 +43,14 @@ const (
 var steps = []string{
 	"start", "files", "pre-boot", "machine", "fetch", "extend", "packages", "preflight", "name",
 	"restore", "others", "etcd", "kubelet", "member", "ready", "objects", "control-plane", "node",
-	"labels", "role", "network", "post-boot", "retire", "done",
+	"labels", "role", "network", "post-boot", "done",
 }
 
 // Bounds of a status.
 const (
 	maxText    = 400 // characters of a string
 	maxName    = 253 // characters of a Node's name
-	maxKeys    = 64  // steps or versions
+	maxKeys    = 64  // steps
 	maxFaults  = 300 // a control plane has one for each object that is refused
 	maxNumbers = 1 << 40
 )
@@ -66,8 +65,7 @@ var (
 func (s *Status) equal(o *Status) bool {
 	return s.Phase == o.Phase && s.Step == o.Step && s.Node == o.Node && s.Cluster == o.Cluster &&
 		s.Document == o.Document && s.Uptime == o.Uptime && maps.Equal(s.Steps, o.Steps) &&
-		maps.Equal(s.Versions, o.Versions) && s.Waiting == o.Waiting &&
-		slices.Equal(s.Faults, o.Faults)
+		s.Waiting == o.Waiting && slices.Equal(s.Faults, o.Faults)
 }
 
 // halted reports whether a person is needed. A hook that was interrupted stops without faults.
@@ -81,24 +79,21 @@ func parse(data []byte) (*Status, error) {
 		return nil, err
 	}
 	want := []string{
-		"phase", "step", "node", "cluster", "document", "uptime", "steps", "versions", "waiting",
-		"faults",
+		"phase", "step", "node", "cluster", "document", "uptime", "steps", "waiting", "faults",
 	}
 	if !sameKeys(fields, want) {
 		return nil, errors.New("its keys are not those of a state")
 	}
-	for _, name := range []string{"steps", "versions"} {
-		inner, err := object(fields[name])
-		if err != nil {
-			return nil, err
-		}
-		if len(inner) > maxKeys {
-			return nil, errors.New("it has too many " + name)
-		}
-		for key := range inner {
-			if !keyName.MatchString(key) {
-				return nil, errNotPlain
-			}
+	inner, err := object(fields["steps"])
+	if err != nil {
+		return nil, err
+	}
+	if len(inner) > maxKeys {
+		return nil, errors.New("it has too many steps")
+	}
+	for key := range inner {
+		if !keyName.MatchString(key) {
+			return nil, errNotPlain
 		}
 	}
 	var list []json.RawMessage
@@ -140,7 +135,7 @@ func (s *Status) check() error {
 	if slices.Min(numbers) < 0 || slices.Max(numbers) > maxNumbers {
 		return errors.New("a number of seconds is none")
 	}
-	texts := append(slices.Collect(maps.Values(s.Versions)), s.Node, s.Cluster, s.Waiting)
+	texts := []string{s.Node, s.Cluster, s.Waiting}
 	for _, f := range s.Faults {
 		texts = append(texts, f.Code, f.Object, f.Evidence, f.Remedy)
 	}

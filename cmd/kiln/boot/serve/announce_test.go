@@ -86,7 +86,7 @@ spec:
 // state returns a status.json.
 func state(phase, step, more string) string {
 	return fmt.Sprintf(`{"phase":"%s","step":"%s","node":"","cluster":"","document":"",`+
-		`"uptime":1,"steps":{},"versions":{},"waiting":"","faults":[%s]}`, phase, step, more)
+		`"uptime":1,"steps":{},"waiting":"","faults":[%s]}`, phase, step, more)
 }
 
 // sealed returns what a machine with this key sends.
@@ -248,7 +248,7 @@ func TestAnnounceMany(t *testing.T) {
 	for i := range 200 {
 		path := fmt.Sprintf("/announce/worker-%d", i+1)
 		all.Go(func() {
-			for _, step := range strings.Fields("files preflight kubelet node retire done") {
+			for _, step := range strings.Fields("files preflight kubelet node done") {
 				phase := map[bool]string{true: "done", false: "running"}[step == "done"]
 				for tries := 0; ; tries++ {
 					mu.RLock()

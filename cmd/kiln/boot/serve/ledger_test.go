@@ -73,7 +73,7 @@ func announcedRow(machine, faults string) string {
 	return `{"machine": "` + machine + `", "since": "2026-11-21T18:40:07Z",
 		"heard": "2026-11-21T18:40:07Z", "remote": "10.0.0.21", "status": {"phase": "stopped",
 		"step": "files", "node": "", "cluster": "", "document": "", "uptime": 1, "steps": {},
-		"versions": {}, "waiting": "", "faults": [` + faults + `]}}`
+		"waiting": "", "faults": [` + faults + `]}}`
 }
 
 // TestOldState: the state of an older kiln loses no fetch, whatever machines announced in it, and
