@@ -18,6 +18,7 @@ func TestSizesDoc(t *testing.T) {
 	page := read(t, path)
 	want := page
 	for name, table := range map[string]string{
+		"hook":      hookTable(read(t, "../../testdata/hook")),
 		"sizes":     sizesTable(rowsOf(t, "sizes")),
 		"budget":    budgetTable(rowsOf(t, "budget")),
 		"delivered": deliveredTable(rowsOf(t, "delivered")),
@@ -98,6 +99,37 @@ func sizesTable(rows []map[string]string) string {
 		fmt.Fprintf(&b, "| %s, %s | %s | %s | %s | %s |\n", kindOf(row["machine"]),
 			formats[row["format"]], figure(row["akamai"]), figure(row["aws"]),
 			figure(row["hetzner"]), cmp.Or(strings.Join(refused, ", "), "none"))
+	}
+	return b.String()
+}
+
+// modules are the files of the hook, in the order in which a reader meets them.
+var modules = []struct{ name, what string }{
+	{"boot", "the engine: state, faults, the step that verifies files"},
+	{"steps", "the steps of this machine, and the functions of its checks"},
+	{"checks", "a table: the program that is asked, the answer that is wanted, the remedy"},
+	{"machine", "what is different on each machine: name, steps, addresses"},
+	{"files", "every file of the document, with sum, mode and owner"},
+	{"report", "what a bug report needs, without secrets"},
+	{"node.yaml", "the labels of a control plane"},
+	{"", ""},
+}
+
+// hookTable has a row for each module of the hook, with the bytes on a control plane of three and on
+// a worker, both with Flannel; compressed in brackets, alone.
+func hookTable(text string) string {
+	bytes := map[string]string{}
+	for line := range strings.Lines(text) {
+		if f := strings.Fields(line); f[0] == "balancer" {
+			_, module, _ := strings.Cut(f[2], "/")
+			bytes[f[1]+"/"+module] = fmt.Sprintf("%s (%s)", figure(f[3]), figure(f[4]))
+		}
+	}
+	var b strings.Builder
+	b.WriteString("| file | what it is | control plane | worker |\n|---|---|---|---|\n")
+	for _, m := range modules {
+		fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", cmp.Or(m.name, "all, compressed together"), m.what,
+			bytes["control-plane/"+m.name], bytes["worker/"+m.name])
 	}
 	return b.String()
 }
