@@ -98,8 +98,8 @@ var checkRows = []struct {
 	{"sysctls net/ipv4/ip_forward=1", files{"/proc/sys/net/ipv4/ip_forward": "0\n"}, nil,
 		"it is: net/ipv4/ip_forward=0"},
 	{"sysctls no/such=1", nil, nil, "it is: no/such=unknown"},
-	{"mounts /var/lib/etcd", files{"/proc/mounts": "/dev/vda1 / ext4 rw 0 0\n" +
-		"/dev/vdb /var/lib/etcd ext4 rw,relatime 0 0\n"}, nil, "holds"},
+	{"mounts /var/lib/etcd", files{"/var/lib/etcd/": "", "/proc/mounts": "/dev/vda1 / ext4 rw " +
+		"0 0\n/dev/vdb /var/lib/etcd ext4 rw,relatime 0 0\n"}, nil, "holds"},
 	{"mounts /var/lib/etcd /var/lib/containerd",
 		files{"/proc/mounts": "/dev/vdb /var/lib/etcd-old ext4 rw 0 0\n"}, nil,
 		"missing: /var/lib/etcd /var/lib/containerd"},
@@ -222,6 +222,10 @@ var checkRows = []struct {
 		etcd(200, `{"etcdserver":"3.5.9","etcdcluster":"3.5.0"}`), "https://e.test:2379: 3.5.9"},
 	{"etcd_from 3.5.24 https://e.test:2379", files{"/run/kiln/": ""},
 		etcd(503, `{"health":"false"}`), "https://e.test:2379/health: HTTP 503"},
+	// One member that is off keeps nobody waiting.
+	{"etcd_from 3.5.24 https://off.test:2379 https://e.test:2379", files{"/run/kiln/": ""},
+		programs{"curl": "for last; do :; done; case $last in *off.test*) exit 7 ;; esac; " +
+			etcd(200, `{"etcdserver":"3.6.1"}`)["curl"]}, "holds"},
 }
 
 const zeros = "00000000000000000000000000000000"
@@ -263,7 +267,7 @@ echo %d`, body, code)}
 
 // coreutils are the programs of coreutils that checks use, and a shell for the fake programs.
 var coreutils = strings.Fields(
-	"cat cut date head id nproc rm sed sh sort stat tail timeout tr uname")
+	"cat cut date head id nproc readlink rm sed sh sort stat tail timeout tr uname")
 
 // TestChecks runs every check on machines where it holds and where it fails, with the functions
 // that such a machine gets.

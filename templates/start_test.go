@@ -85,8 +85,8 @@ func TestBootLetsCloudInitFinish(t *testing.T) {
 }
 
 // TestBootLooksAgain: at each later boot the hook asks again for what changes. What is wrong is a
-// fault of a machine that stays done, in all places and on the Node, until it is cured. It takes
-// two seconds, and asks nobody over the network.
+// fault of a machine that stays done, in all places and on the Node, until it is cured. It asks
+// nobody over the network.
 func TestBootLooksAgain(t *testing.T) {
 	const enough = "cp-1 is part of its cluster\n"
 	for i, row := range []struct {
@@ -121,10 +121,10 @@ func TestBootLooksAgain(t *testing.T) {
 				must(t, os.Remove(m.world+"/curl"))
 				before, _, _ := strings.Cut(m.read(m.root+"/proc/uptime"), ".")
 				m.wantDoneBut(row.want)
-				// The test ends with the first rest of a minute.
+				// It looks for a minute, and the test ends with the first rest, of another one.
 				after, _, _ := strings.Cut(m.read(m.root+"/proc/uptime"), ".")
 				from, _ := strconv.Atoi(before)
-				if to, _ := strconv.Atoi(after); to > from+63 {
+				if to, _ := strconv.Atoi(after); to < from+60 || to > from+125 {
 					t.Errorf("it took from %s to %s", before, after)
 				}
 				for line := range strings.Lines(m.read(m.world + "/curl")) {

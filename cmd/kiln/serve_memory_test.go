@@ -134,7 +134,7 @@ func TestServeHostilePool(t *testing.T) {
 		all.Go(func() {
 			for name := i; name < 320; name += 16 { // each name three times
 				state := fmt.Sprintf(`{"phase":"stopped","step":"preflight","node":"m%d",`+
-					`"cluster":"","document":"","uptime":%d,"steps":{},"versions":{},`+
+					`"cluster":"","document":"","uptime":%d,"steps":{},`+
 					`"waiting":"","faults":[%s]}`, name%100, name, faults)
 				for h.announce(key, state) == http.StatusServiceUnavailable {
 					time.Sleep(20 * time.Millisecond)

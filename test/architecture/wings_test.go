@@ -33,7 +33,7 @@ var wings = []wing{
 	{"twin", []string{"render/twin"}, 4981},
 	{"pack", []string{"render/pack"}, 3573},
 	{"secret", []string{"render/secret"}, 728},
-	{"machine", []string{"render/machine", "manifests", "patches", "templates"}, 11289},
+	{"machine", []string{"render/machine", "manifests", "patches", "templates"}, 11299},
 	{"pki", []string{"pki"}, 4381},
 	{"plan", []string{"render/plan"}, 1797},
 	{"config", []string{"render/config"}, 11241},

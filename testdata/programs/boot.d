@@ -38,7 +38,8 @@ set -- "${settled:-$1}"
 printf '{"phase":"%s","step":"%s","node":"%s","cluster":"%s","document":"%s","uptime":%s,"steps":{%s},"waiting":"%s","faults":[%s]}\n' \
 "$1" "$(flat "$step")" "$(flat "$node")" "$(flat "$cluster")" "$document" "$(uptime)" "$steps_done" \
 "$(flat "$waiting")" "$faults" | put "$lib/status.json" || :
-! is_done node || (annotate "$1") || :
+heard=yes
+! is_done node || (annotate "$1") || heard=''
 } 2>/dev/null
 fault() {
 set -- "$(flat "$1")" "$(flat "$2")" "$(flat "$3")" "$(flat "$4")"
@@ -62,9 +63,10 @@ fault "$@"
 halt
 }
 quit() {
-rm -f "$kube/pki/install.key" "$kube/pki/install.crt" "$kube/bootstrap-kubelet.conf" || :
+spent || :
 stop "$@"
 }
+spent() { rm -f "$kube/pki/install.key" "$kube/pki/install.crt" "$kube/bootstrap-kubelet.conf"; }
 unwritable() {
 stop unwritable "$1" 'full, or it cannot be written' 'make room there; then systemctl restart kiln'
 }
@@ -216,5 +218,5 @@ for name in $steps 'done'; do
 perform "$name"
 done
 fi
-over=yes
 finish
+over=yes

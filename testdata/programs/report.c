@@ -28,6 +28,7 @@ echo "$api: $found"
 rm -rf "$run"
 }
 part status cat "$lib/status.json"
+part faults cat "$issue"
 [ ! -e "$root/run/cloud-init/enabled" ] || part cloud-init cloud-init status --long
 part 'API server, or etcd' server
 part 'kiln, last lines' journalctl -u kiln -n 30 --no-pager -o short-monotonic

@@ -28,6 +28,7 @@ echo "$api: $found"
 rm -rf "$run"
 }
 part status cat "$lib/status.json"
+part faults cat "$issue"
 part 'API server, or etcd' server
 part 'kiln, last lines' journalctl -u kiln -n 30 --no-pager -o short-monotonic
 part 'kubelet, last lines' journalctl -u kubelet -n 20 --no-pager -o cat

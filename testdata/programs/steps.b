@@ -5,17 +5,8 @@ rm -f "$lib/starts"
 tell waiting
 rest 6000
 }
-finish() {
-step='done' settled='done' since=$(uptime)
-say "$node is part of its cluster"
-tell 'done'
-forget
-since=$(uptime) step_timeout=2
-until await 'this machine' checked address cert-expired disk mount resolv-conf swap; do
-judge
-done
-}
 forget() {
+[ ! -e "$root/run/cloud-init/enabled" ] || timeout 1800 cloud-init status --wait >/dev/null 2>&1 || :
 set +f
 for path in $retire; do
 rm -f $root$path
@@ -27,6 +18,17 @@ healthy() {
 ask "$@"
 [ "$http" != 200 ] || return 0
 return 1
+}
+judge() {
+clear
+while IFS='|' read -r severity id call remedy found <&3; do
+case $severity in
+warn) [ -n "$told" ] || say "warning: $id: $found; $remedy" ;;
+*) blame "$id" "$call" "$found" "$remedy" ;;
+esac
+done 3<"$run/checked"
+found=$seen
+[ -z "$faults" ] || endure
 }
 registered() {
 text=''
@@ -40,6 +42,12 @@ esac
 text=${text#*'"machineID":"'}
 found="the Node of machine ${text%%\"*}"
 return 1
+}
+sound() {
+ill=''
+checked address cert-expired disk mount resolv-conf swap || ill=yes
+[ -n "$ill$heard" ] || status 'done'
+[ -z "$ill" ] && [ -n "$heard" ]
 }
 step_machine() {
 rm -f "$issue"

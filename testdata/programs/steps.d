@@ -1,3 +1,11 @@
+forget() {
+set +f
+for path in $retire; do
+rm -f $root$path
+done
+set -f
+sync
+}
 step_node() {
 until await "$node" registered; do
 code=node-not-registered remedy="$look"

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"maps"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -73,13 +74,17 @@ func mountsOf(keys map[string]any) (out [][]string) {
 	return out
 }
 
-// mounted returns the folders where cloud-init mounts a disk at boot.
+var sandboxed = regexp.MustCompile(`^/(boot|efi|home|root|run|tmp|usr|var/tmp)(/|$)`)
+
+// mounted returns the folders where cloud-init mounts a disk at boot. It leaves out what the hook
+// sees in another way, because of the sandbox of its unit.
 func mounted(keys map[string]any) (folders []string) {
 	for _, mount := range mountsOf(keys) {
 		isSwap := len(mount) > 2 && mount[2] == "swap"
 		isLater := len(mount) > 3 && slices.Contains(strings.Split(mount[3], ","), "noauto")
-		if path.IsAbs(mount[1]) && !isSwap && !isLater {
-			folders = append(folders, path.Clean(mount[1]))
+		folder := path.Clean(mount[1])
+		if path.IsAbs(folder) && !isSwap && !isLater && !sandboxed.MatchString(folder) {
+			folders = append(folders, folder)
 		}
 	}
 	return folders

@@ -185,12 +185,13 @@ func (t *tree) steps() []string {
 	default:
 		s = append(s, "ready")
 	}
-	if len(t.m.Roles()) > 0 {
-		s = append(s, "role")
-	}
 	// With cni none, a Node becomes Ready when somebody brings a network of pods.
 	if t.m.Joins() && t.Plan.Flannel() {
 		s = append(s, "network")
+	}
+	// Later than the policy that gives the roles, if possible.
+	if len(t.m.Roles()) > 0 {
+		s = append(s, "role")
 	}
 	if len(post) > 0 {
 		s = append(s, "post-boot")

@@ -208,10 +208,11 @@ func TestImages(t *testing.T) {
     registries:
     - {host: docker.io, mirrors: [https://m.test, http://m.test:5000/v2/]}
     - {host: _default, mirrors: [https://all.test/cache/]}
+    - {host: quay.io, mirrors: [https://m.test/v2/quay/]}
 `)
 	f.Images = []string{
 		"registry.k8s.io/pause:3.10", "etcd:3.6", "r.test:5000/a/b@sha256:00",
-		"r.test:5000/c:1@sha256:11", "docker.io/me/api", "localhost/x:1",
+		"r.test:5000/c:1@sha256:11", "docker.io/me/api", "localhost/x:1", "quay.io/a/b:1",
 	}
 	const rest = "wait|images https://all.test/cache/v2/,"
 	require.Equal(t, strings.Join([]string{
@@ -219,7 +220,9 @@ func TestImages(t *testing.T) {
 		"wait|images https://m.test/v2/,http://m.test:5000/v2/,https://registry-1.docker.io/v2/ " +
 			"docker.io/library/etcd:3.6 docker.io/me/api:latest",
 		rest + "https://r.test:5000/v2/ r.test:5000/a/b@sha256:00 r.test:5000/c@sha256:11",
-		rest + "https://localhost/v2/ localhost/x:1", "",
+		rest + "https://localhost/v2/ localhost/x:1",
+		// containerd asks in a project of a mirror, and so does the hook.
+		"wait|images https://m.test/v2/quay/,https://quay.io/v2/ quay.io/a/b:1", "",
 	}, "\n"), lines(f)["images"])
 }
 

@@ -148,7 +148,11 @@ func registries(host string, settings []config.Registry) []string {
 	}
 	servers = append(servers, "https://"+target.RegistryServer(host))
 	for i, s := range servers {
-		servers[i], _ = containerd.API(s)
+		url, project := containerd.API(s)
+		if project { // containerd asks there as it is (override_path)
+			url = strings.TrimRight(s, "/") + "/"
+		}
+		servers[i] = url
 	}
 	return servers
 }
