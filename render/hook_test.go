@@ -205,8 +205,8 @@ func writeHookFile(t *testing.T, rows map[string]hookRow) {
 	t.Helper()
 	var out bytes.Buffer
 	out.WriteString("# The most bytes of the hook, /etc/kiln without API objects: case, role, " +
-		"system\n# and /module, bytes, compressed. go test ./render -run TestHookBytes -lower lowers them; " +
-		"nothing raises them.\n")
+		"system\n# and /module, bytes, compressed. go test ./render -run TestHookBytes -lower " +
+		"lowers them;\n# nothing raises them.\n")
 	for _, row := range sortedRows(rows) {
 		out.WriteString(row.line() + "\n")
 	}

@@ -115,8 +115,8 @@ var modules = []struct{ name, what string }{
 	{"", ""},
 }
 
-// hookTable has a row for each module of the hook, with the bytes on a control plane of three and on
-// a worker, both with Flannel; compressed in brackets, alone.
+// hookTable has a row for each module of the hook, with the bytes on a control plane of three and
+// on a worker, both with Flannel; compressed in brackets, alone.
 func hookTable(text string) string {
 	bytes := map[string]string{}
 	for line := range strings.Lines(text) {
@@ -128,8 +128,8 @@ func hookTable(text string) string {
 	var b strings.Builder
 	b.WriteString("| file | what it is | control plane | worker |\n|---|---|---|---|\n")
 	for _, m := range modules {
-		fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", cmp.Or(m.name, "all, compressed together"), m.what,
-			bytes["control-plane/"+m.name], bytes["worker/"+m.name])
+		fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", cmp.Or(m.name, "all, compressed together"),
+			m.what, bytes["control-plane/"+m.name], bytes["worker/"+m.name])
 	}
 	return b.String()
 }
