@@ -64,7 +64,7 @@
 //	                    extend after fetch: a system extension has them
 //	                    packages after machine: packages have them
 //	                    name after preflight: machines of pools
-//	                    role after node: workers with roles
+//	                    role after node, or after network: workers with roles
 //	                    network before post-boot: with Flannel
 //	                    etcd on a control plane: only with a local member
 //	                    member after kubelet on a control plane: if there are other members

@@ -46,8 +46,8 @@ return 1
 sound() {
 ill=''
 checked address cert-expired disk mount resolv-conf swap || ill=yes
-[ -n "$ill$heard" ] || ! (annotate 'done') 2>/dev/null || heard=yes
-[ -z "$ill" ] && [ -n "$heard" ]
+[ -z "$ill" ] || return
+[ -n "$heard" ] || { (annotate 'done') 2>/dev/null && heard=yes; }
 }
 step_machine() {
 rm -f "$issue"

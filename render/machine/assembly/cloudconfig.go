@@ -74,10 +74,10 @@ func mountsOf(keys map[string]any) (out [][]string) {
 	return out
 }
 
+// sandboxed: kiln.service has mounts of its own there (ProtectSystem, ProtectHome, PrivateTmp).
 var sandboxed = regexp.MustCompile(`^/(boot|efi|home|root|run|tmp|usr|var/tmp)(/|$)`)
 
-// mounted returns the folders where cloud-init mounts a disk at boot. It leaves out what the hook
-// sees in another way, because of the sandbox of its unit.
+// mounted returns the folders where cloud-init mounts a disk at boot, and the hook can see it.
 func mounted(keys map[string]any) (folders []string) {
 	for _, mount := range mountsOf(keys) {
 		isSwap := len(mount) > 2 && mount[2] == "swap"
