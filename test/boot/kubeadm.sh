@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # Boots one control plane by turns with kubeadm and with kiln, on containers of this computer
 # (alone.sh), and says how long each takes. kubeadm runs from cloud-init's runcmd, the usual way
-# without kiln, with its defaults; kiln's machine has kiln's, the profile cis among them.
+# without kiln, with its defaults; kiln's machine has kiln's, the profile cis among them. Both have
+# the same network of pods: a list of CNI plugins on the disk, or Flannel.
 #
-#   kubeadm.sh [RUNS]   5 of each
+#   kubeadm.sh [--flannel] [RUNS]   5 of each
 #
 # Its figures are only worth something on a computer that does nothing else.
 #
@@ -17,11 +18,16 @@ source "$here/cluster.sh"
 # shellcheck source=begin.sh
 source "$here/begin.sh"
 
+flannel='' arguments=("$@")
+if [[ ${1-} == --flannel ]]; then
+  flannel=yes
+  shift
+fi
 runs=${1:-5}
 [[ $runs =~ ^[1-9][0-9]*$ && $# -le 1 ]] || die "how many runs? $runs is no number; see the head of $0"
 limit=300 # seconds until CoreDNS is available
 
-begin "$@"
+begin "${arguments[@]}"
 
 # clock prints the hundredths of a second since this computer's start, which the machines share.
 clock() {
@@ -97,8 +103,41 @@ prepare_kubeadm() {
   printf 'instance-id: kubeadm\nlocal-hostname: cp-1\n' >"$dir/nodes/cp-1/meta-data"
   cp "$here/clusters/kubeadm/network-config" "$dir/nodes/cp-1/"
   sed "s/KUBERNETES/$version/" "$here/clusters/kubeadm/user-data" >"$dir/nodes/cp-1/user-data"
+  [[ -z $flannel ]] || with_flannel "$dir/nodes/cp-1/user-data"
 }
+
+# with_flannel USER-DATA: kubeadm's machine applies kiln's objects of Flannel, in their order, and has
+# no list of plugins.
+with_flannel() {
+  local case=flannel dir=$tmp/flannel object
+  if [[ ! -d $dir ]]; then
+    render_case kubeadm >/dev/null
+    "$tmp/kiln" unpack --show-secrets "$dir/nodes/cp-1" --out "$dir/tree" >/dev/null
+  fi
+  {
+    printf -- '- path: /etc/flannel.yaml\n  content: |\n'
+    for object in "$dir"/tree/etc/kiln/objects/*flannel*; do
+      printf '    ---\n'
+      sed 's/^/    /' "$object"
+      echo
+    done
+  } >"$dir/part"
+  sed -i -e '/10-bridge.conflist/,/portMappings/d' -e "/^write_files:/r $dir/part" \
+    -e '/^    kubeadm init /a\    kubectl --kubeconfig /etc/kubernetes/admin.conf apply -f /etc/flannel.yaml >>/var/log/kubeadm.log' "$1"
+}
+
 prepare_kiln() { case=kiln render_case kubeadm; }
+
+# adapt_case: without Flannel kiln's machine has the list of plugins of kubeadm's.
+adapt_case() {
+  [[ -z $flannel ]] || return 0
+  {
+    printf 'spec: {network: {cni: none}, machines: {files: [{path: /etc/cni/net.d/10-bridge.conflist, content: '"'"
+    sed -n '/10-bridge.conflist/,/portMappings/s/^    \([ {]\)/\1/p' "$here/clusters/kubeadm/user-data" | tr -d '\n'
+    printf "'}]}}"
+  } >"$dir/list.yaml"
+  lay_over "$dir/cluster.yaml" "$dir/list.yaml"
+}
 
 : >"$tmp/results"
 for ((run = 1; run <= runs; run++)); do
