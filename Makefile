@@ -61,7 +61,8 @@ JUDGES := v1.34 v1.35 v1.37
 SHFMT := mvdan.cc/sh/v3/cmd/shfmt@v3.14.1
 SCRIPTS := $(addprefix templates/boot/,announce backup boot checks etcd fetch pool \
 	report steps) cmd/kiln/boot/media/kiln-install \
-	render/fleet/verify/apply.sh render/fleet/verify/login.sh render/fleet/verify/list.sh
+	render/fleet/verify/apply.sh render/fleet/verify/change.sh \
+	render/fleet/verify/login.sh render/fleet/verify/list.sh
 MODULES := boot certificates judges etcd ignition gitleaks page
 
 # What make ci runs as its test; .ci/run gives it the README's command.

@@ -2,6 +2,7 @@ package render_test
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -147,7 +148,16 @@ done
 		fmt.Fprintf(&changed, "%s) %s ;;\n", name, text)
 	}
 	script.Write(m.t, m.world+"/systemctl", `#!/bin/sh
-[ "$1" = show ] || { echo "$*" >>"$KILN_ROOT/systemctl"; exit; }
+case $* in
+*' --value kubelet.service') echo 0 && exit ;;
+*' --value kiln-apply.service') echo `+cmp.Or(strings.TrimPrefix(m.units["kiln-apply.service"],
+		"state="), "inactive")+` && exit ;;
+esac
+[ "$1" = show ] || {
+	echo "$*" >>"$KILN_ROOT/systemctl"
+	[ ! -x "${0%/*}/happens" ] || exec "${0%/*}/happens" "$*"
+	exit
+}
 for unit; do :; done
 state='' load=loaded drop=''
 file=/usr/lib/systemd/system/$unit

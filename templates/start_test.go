@@ -348,3 +348,44 @@ func TestBootSaysWhereNameLeads(t *testing.T) {
 			"(7) as the rule says; it leads to 10.9.9.9; see that this leads to the cluster")
 	})
 }
+
+// TestBootPutsBack: what kiln apply left halfway is put back before anything else, by the program
+// that it left, and the hook goes on with the older document. While a change is at work, nothing is
+// put back. Where that fails the machine stops, and says so.
+func TestBootPutsBack(t *testing.T) {
+	underAShell(t, func(t *testing.T, shell []string) {
+		m := newMachine(t, shell, "worker")
+		m.document()
+		m.wantDone()
+		const change = "/var/lib/kiln/before/change"
+		older := m.read(m.root + "/etc/kiln/files")
+		halfway := func(program string) {
+			m.at(change, program)
+			m.at("/etc/kiln/files", "of the newer document\n")
+		}
+		halfway("[ \"$1\" = undo ] || exit\necho undone >>\"$WORLD/undone\"\n" +
+			"printf %s " + quoted(older) + " >\"$KILN_ROOT/etc/kiln/files\"\n" +
+			"rm -r \"$KILN_ROOT/var/lib/kiln/before\"\n")
+		m.wantDone()
+		if got := m.read(m.world + "/undone"); got != "undone\n" {
+			t.Errorf("put back: %q", got)
+		}
+		if out, code := m.start("kubelet"); code != 0 {
+			t.Errorf("kubelet: %d %s", code, out)
+		}
+
+		m.at(change, "echo again >>\"$WORLD/undone\"\n")
+		m.at("/run/kiln/applying", "")
+		m.wantDone()
+		if out, code := m.start("kubelet"); code != 0 {
+			t.Errorf("kubelet of a change at work: %d %s", code, out)
+		}
+		if got := m.read(m.world + "/undone"); got != "undone\n" {
+			t.Errorf("put back: %q", got)
+		}
+
+		must(t, os.Remove(m.root+"/run/kiln/applying"))
+		m.at(change, "exit 1\n")
+		m.wantFaults("FAULT unwritable /var/lib/kiln/before: ")
+	})
+}

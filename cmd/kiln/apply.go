@@ -25,7 +25,7 @@ import (
 
 type applyFlags struct {
 	states         state.Reader
-	since          []string
+	since, force   []string
 	ssh, out, form string
 }
 
@@ -46,9 +46,10 @@ func applyCommand() *cobra.Command {
 		Annotations: term.Reads(),
 		Short:       "Give a running machine its newer document, where no replacement is needed",
 		Long: `Give a running machine its newer document, where no replacement is needed: kernel
-settings, registries, time servers, public keys for ssh. The verdict of kiln plan is
-"live" then. Afterwards the machine is as its document says, like one that was replaced,
-and its Node names this document. MACHINE is a folder of documents, such as
+settings, registries, public keys, settings of the kubelet, flags of the control plane,
+renewed certificates. The verdict of kiln plan is "live" or "restart" then. Afterwards
+the machine is as its document says, like one that was replaced, and its Node names this
+document. MACHINE is a folder of documents, such as
 nodes/worker-1, or nodes/pools/POOL for each machine of a pool.
 
 --since names the state whose document the machine runs now. kiln compares the two, and
@@ -62,8 +63,10 @@ run, one of another machine, or one that differs where kiln does not write.
                  contents of the document: keep it like the document, run it with sh, as
                  root, and remove it.
 
-A cut connection or a power failure does no harm: the same command goes on. With --ssh
-kiln verify follows, and what differs is a line and exit code 3 (docs/live.md).
+What reads a new file only when it starts is started again, and waited for. If it does
+not come up, or something cuts the change off, the machine gets back what it had. A cut
+connection does no harm. With --ssh kiln verify follows, and what differs is a line and
+exit code 3 (docs/live.md).
 
 ` + state.OneForms,
 		Example: `  kiln apply nodes/worker-1 --since main:review --ssh root@10.0.0.21
@@ -88,6 +91,8 @@ kiln verify follows, and what differs is a line and exit code 3 (docs/live.md).
 	flags, b := cmd.Flags(), &f.states.Bundle
 	flags.StringArrayVar(&f.since, "since", nil, "the machine runs its document of this `STATE`; "+
 		"may be repeated, if it is one of several")
+	flags.StringArrayVar(&f.force, "force", nil, "change the machine although kiln plan refuses "+
+		"the change for `NAME`; may be repeated")
 	flags.StringVar(&f.ssh, "ssh", "", "change the machine by ssh; `TARGET` is as ssh takes it: "+
 		"a host, or USER@HOST")
 	flags.StringVar(&f.out, "out", "", "write the script to `FILE`, and replace an older one there")
@@ -226,7 +231,7 @@ func (f *applyFlags) change(cmd *cobra.Command, machine string) (*verify.Change,
 		if err != nil {
 			return nil, err
 		}
-		p, err := pair(change.Compare(old, now), name, pool)
+		p, restarts, err := pair(change.Compare(old, now), name, pool, f.force)
 		switch {
 		case err == nil && len(p.Changes) == 0:
 			failed = append(failed, fmt.Errorf("%s: %s is the document of this state already; "+
@@ -235,7 +240,7 @@ func (f *applyFlags) change(cmd *cobra.Command, machine string) (*verify.Change,
 		case err != nil:
 			failed = append(failed, fmt.Errorf("%s: %w", arg, err))
 		default:
-			c.Pairs = append(c.Pairs, p)
+			c.Pairs, c.Restarts = append(c.Pairs, p), append(c.Restarts, restarts...)
 		}
 	}
 	if len(c.Pairs) == 0 {
@@ -258,20 +263,23 @@ func splitMachineFolder(machine string) (dir, name string, pool bool) {
 	return filepath.Dir(dir), name, true
 }
 
-// pair returns the machine of a name in both states of a difference. It fails if it is not in both,
-// or needs a replacement.
-func pair(d *change.Diff, name string, pool bool) (*change.Pair, error) {
+// pair returns the machine of a name in both states of a difference, and the files whose readers
+// start anew. It fails if the machine is not in both, or needs a replacement.
+func pair(
+	d *change.Diff, name string, pool bool, force []string,
+) (*change.Pair, []string, error) {
 	pairs := d.Pairs()
 	i := slices.IndexFunc(pairs, func(p *change.Pair) bool {
 		return p.New != nil && p.New.Name == name && p.New.Pool == pool
 	})
 	switch {
 	case i < 0:
-		return nil, fmt.Errorf("the documents have no machine %q", name)
+		return nil, nil, fmt.Errorf("the documents have no machine %q", name)
 	case pairs[i].Old == nil:
-		return nil, fmt.Errorf("this state has no machine %q; name the one that it runs", name)
+		return nil, nil, fmt.Errorf("this state has no machine %q; name the one that it runs", name)
 	}
-	return pairs[i], rollout.Applicable(d, pairs[i])
+	restarts, err := rollout.Applicable(d, pairs[i], force)
+	return pairs[i], restarts, err
 }
 
 // write writes the program to --out.

@@ -151,8 +151,8 @@ func TestClockBehind(t *testing.T) {
 }
 
 // TestRenewal: documents that have ended are not written. kiln secrets renew renews them, and kiln
-// plan says that the machines have to be replaced. In the last year of the CAs a renewal gives what
-// is left, and after it nothing.
+// plan says that the machines need their new documents. In the last year of the CAs a renewal gives
+// what is left, and after it nothing.
 func TestRenewal(t *testing.T) {
 	c := single(t)
 	endTogether(t, c.dir)
@@ -187,7 +187,7 @@ func TestRenewal(t *testing.T) {
 		require.Equal(t, exitDone, run(args, nil, &steps, &notes, false), notes.String())
 		require.Contains(t, notes.String(), "cp-1, worker-1: certificates ended on "+
 			"2027-01-01: replace each machine now, with its new document")
-		require.Contains(t, steps.String(), "next replacement, before 2027-01-01: cp-1, worker-1\n")
+		require.Contains(t, steps.String(), "restart, before 2027-01-01: cp-1, worker-1\n")
 		require.NotContains(t, steps.String(), "replace:")
 		code, messages = c.run(render...)
 		require.Equal(t, exitDone, code)

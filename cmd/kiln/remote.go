@@ -19,8 +19,9 @@ import (
 // input. Every shell takes these quotes.
 const rootShell = `sh -c 'test "$(id -u)" = 0 && exec sh -s; exec sudo -n sh -s'`
 
-// longest is how long a program may take. What kiln runs takes seconds.
-const longest = 10 * time.Minute
+// longest is how long a program may take. What kiln runs takes seconds, but a machine that is put
+// back may have waited ten minutes before.
+const longest = 20 * time.Minute
 
 // checkSSH returns an error if the value of --ssh is a flag of ssh.
 func checkSSH(target string) error {
@@ -44,9 +45,9 @@ func (e *remoteEnded) Error() string { return e.reason }
 
 // runRemote runs the program as root on the machine by ssh, and returns what it prints. ssh asks
 // for passwords on the terminal itself. If the program, or ssh, ends with another status than 0,
-// the error is an Ended with the last message, and what was printed is returned too. Run fails
-// after ten minutes, and if more than limit bytes are printed. without says what to do where there
-// is no ssh.
+// the error is a remoteEnded with the last message, and what was printed is returned too. runRemote
+// fails after twenty minutes, and if more than limit bytes are printed. without says what to do
+// where there is no ssh.
 func runRemote(target, program string, limit int64, without string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), longest)
 	defer cancel()

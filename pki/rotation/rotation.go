@@ -60,6 +60,8 @@ var table = []advice{
 		beforeDrop: []string{
 			"everybody has the new admin.conf, and no other kubeconfig has a certificate of the " +
 				"old CA",
+			"machines of pools were replaced in this stage: their kubelets have certificates of " +
+				"the CA that signed when they joined",
 		},
 		afterDrop: []string{aggregated},
 		stolen: lastMachine + "its thief is any user, node and administrator of the cluster, " +

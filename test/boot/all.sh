@@ -31,6 +31,7 @@ lost.sh
 running.sh
 hops.sh
 live.sh
+inplace.sh
 MACHINES=qemu run.sh cloud-init ignition
 MACHINES=qemu faults.sh --cuts 3 cuts again disk clock-behind clock-ahead cloned
 END

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Boots a control plane and a worker, and changes them while they run, by the lines of kiln plan: a
 # label, a kernel setting, a mirror of a registry, and the keys for ssh. The power is cut while the
-# worker takes its newer document. In the end the worker is replaced, and both machines, the one
-# that was changed and the one that is new, have the same files.
+# worker takes its newer document: it starts with one of the two, whole. In the end the worker is
+# replaced, and both machines, the one that was changed and the one that is new, have the same files.
 #
 #   live.sh [--keep] [--cuts NUMBER]
 #
@@ -91,6 +91,7 @@ change "spec:
     registries: [{host: docker.io, mirrors: ['http://10.10.0.1:5000']}]
   workers: {machines: {labels: {disk: ssd}}}"
 sed -i '/first@example.com/d' "$dir/cluster.yaml" # lists are added to
+cp -a "$dir/nodes" "$dir/nodes-before"
 kiln render --config cluster.yaml --out nodes --review new || fail "the change is rendered"
 operator
 plan -o json || fail "the plan"
@@ -99,13 +100,13 @@ plan -o json || fail "the plan"
 jq -r '.steps[].how[]' "$tmp/attempt" >"$dir/typed"
 before_cp=$(starts cp-1)
 
-# The power is cut while the worker is at it. It starts as always, and the same command goes on. A
-# slow mv makes the time long in which that does something.
+# The power is cut while the worker is at it. It starts with the older document or the newer one, and
+# the same command goes on. A slow mv makes the time long in which that does something.
 # shellcheck disable=SC2016 # the machine expands it
 vm ssh worker-1 'printf "#!/bin/sh\nsleep 0.3\nexec /usr/bin/mv \"\$@\"\n" >/usr/local/sbin/mv &&
   chmod 755 /usr/local/sbin/mv'
 apply=$(sed -n 's/  #.*//;s/^kiln apply/apply/p' "$dir/typed")
-two=0
+halfway=0
 for ((cut = 1; cut <= cuts; cut++)); do
   read -ra words <<<"${apply//NAME/worker-1}"
   check_net worker-1
@@ -114,15 +115,21 @@ for ((cut = 1; cut <= cuts; cut++)); do
   sleep "$((tenths / 10)).$((tenths % 10))"
   vm kill worker-1
   wait
-  state=$(head -n 1 "$vms/worker-1/var/lib/kiln/state" 2>/dev/null | wc -w)
+  cut_at=whole
+  [[ ! -d $vms/worker-1/var/lib/kiln/before ]] || cut_at='half changed'
   forget_boots worker-1
   vm again worker-1
   within "$step_limit" "worker-1 starts again (cut $cut)" is_done worker-1
   within "$step_limit" "all nodes Ready after cut $cut" nodes_are_ready
-  two=$((two + (state == 2)))
-  record "cut $cut: worker-1 was made from $state document(s), and starts"
+  runs=newer
+  kiln verify nodes/worker-1 --ssh worker-1 || {
+    runs=older
+    kiln verify nodes-before/worker-1 --ssh worker-1 || fail "worker-1 is as none of its documents"
+  }
+  [[ $cut_at == whole ]] || halfway=$((halfway + 1))
+  record "cut $cut: worker-1 was $cut_at, and has the files of the $runs document"
 done
-((two || ! cuts)) || fail "no cut came while worker-1 was made from two documents"
+((halfway || ! cuts)) || fail "no cut came while worker-1 was half changed"
 vm ssh worker-1 rm /usr/local/sbin/mv
 before=$(starts worker-1)
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Boots three control planes and a worker, and turns over the roots of the cluster by replacing
-# machines: for each stage of the rotation it renders, asks kiln plan, and does what the plan says,
-# one machine after another, each with its new document and an empty disk. Meanwhile a client writes
+# Boots three control planes and a worker, and turns over the roots of the cluster: for each stage of
+# the rotation it renders, asks kiln plan, and does what the plan says, one machine after another: it
+# gets its new document and an empty disk, or is changed in place. Meanwhile a client writes
 # and reads all the time. No request may fail but those to the machine that is switched off, and for
 # each of them one write that was under way in its etcd: that one may time out. What a stage has
 # signed or encrypted must be accepted in the next one, by every API server, and what the old roots
@@ -91,6 +91,14 @@ replace_it() { # replace_it MACHINE
   replaced=$((replaced + 1))
 }
 
+restart_it() { # restart_it MACHINE
+  [[ " ${machines[*]} " == *" $1 "* ]] || return 0
+  PATH=$tmp/bin:$PATH "$tmp/kiln" apply "$dir/nodes/$1" --since "$dir/nodes.old" --ssh "$1" \
+    >"$tmp/attempt" 2>&1 || fail "$1 is changed in place"
+  record "$1 is changed in place"
+  changed=$((changed + 1))
+}
+
 apply_it() { # apply_it FILE
   rm -rf "$dir/unpacked"
   "$tmp/kiln" unpack "$dir/nodes/cp-1/user-data" --out "$dir/unpacked" >"$tmp/attempt" 2>&1
@@ -145,7 +153,8 @@ machines=("${control_planes[@]}" worker-1) # the cluster has more workers, which
 operator_files
 cp "$dir/cert" "$dir/old.cert"
 cp "$dir/key" "$dir/old.key"
-power_on=$SECONDS replaced=0 cuts=0
+power_on=$SECONDS replaced=0 changed=0 cuts=0
+ssh_by_vm
 for machine in $(shuf -e "${machines[@]}"); do
   power "$machine"
 done
@@ -184,5 +193,6 @@ done
 within "$step_limit" "everything that was written is on each member" are_written first
 end_client "$cuts"
 
-printf '\nSeconds since the last power-on; %s machines were replaced:\n' "$replaced"
+printf '\nSeconds since the last power-on; %s machines were replaced, %s changed in place:\n' \
+  "$replaced" "$changed"
 cat "$tmp/summary"

@@ -99,7 +99,7 @@ done
 recall() {
 [ -e "$lib/state" ] || return 1
 {
-read -r origin next && read -r steps_done && IFS= read -r was
+read -r origin && read -r steps_done && IFS= read -r was
 } <"$lib/state"
 }
 is_done() {
@@ -165,11 +165,14 @@ aside() {
 damaged() {
 fault file-damaged "$1" "$2" 'write the document to this machine again'
 }
+whole() {
+[ ! -e "$lib/before" ] || [ -e "$run/applying" ]
+}
 identify() {
 document=$(sha256sum <"$etc/files") || { damaged /etc/kiln/files missing && halt; }
 document=${document%% *}
 who
-recall && { [ "$next" != "$document" ] || origin=$document; }
+recall
 }
 case ${1-} in
 report)
@@ -179,6 +182,7 @@ exit
 ;;
 kubelet)
 trap - EXIT
+until whole; do sleep 1; done
 . "$etc/machine"
 echo "$node" >"$proc/sys/kernel/hostname"
 step=kubelet found='another document, or a copy of another machine'
@@ -191,6 +195,10 @@ mkdir -p "$run" || unwritable "$run"
 mkdir -p "$lib" || unwritable "$lib"
 exec 9>"$run/lock"
 flock -n 9 || [ $? != 1 ] || { say already-running && over=yes && exit 0; }
+if ! whole; then
+systemd-run --quiet --wait --collect sh "$lib/before/change" undo || unwritable "$lib/before"
+exec sh "$etc/boot"
+fi
 if identify; then
 [ "$origin" = "$document" ] || quit document-changed /etc/kiln/files "this machine was made from $origin" \
 'replace the machine, or bring the old document back'

@@ -47,6 +47,7 @@ sound() {
 ill=''
 checked address cert-expired disk mount resolv-conf swap || ill=yes
 [ -z "$ill" ] || return
+found='no API server'
 [ -n "$heard" ] || { (annotate 'done') 2>/dev/null && heard=yes; }
 }
 step_machine() {

@@ -171,8 +171,8 @@ func (r *renewed) print(w io.Writer) {
 	}
 	sorted := slices.SortedFunc(slices.Values(r.Machines),
 		func(a, b ending) int { return a.Ends.Compare(b.Ends) })
-	term.Printf(w, "%s: the certificates of %s end %s; render again, and kiln plan lists the "+
-		"days before which machines have to be replaced\n", r.Bundle, change.DocumentNames(names),
+	term.Printf(w, "%s: the certificates of %s end %s; render again, and follow kiln plan "+
+		"before then\n", r.Bundle, change.DocumentNames(names),
 		change.Span(sorted[0].Ends, sorted[len(sorted)-1].Ends))
 }
 

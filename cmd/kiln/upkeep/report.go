@@ -136,7 +136,7 @@ func writeChanged(w io.Writer, config string, r *rotateReport) {
 	}
 	term.Printf(w, "now:\n  render: kiln render --config %s --out DIR --review REVIEW\n",
 		wording.ShellWord(config))
-	term.Printf(w, "  what to replace, in which order, if REVIEW is in git: "+
+	term.Printf(w, "  what to do, in which order, if REVIEW is in git: "+
 		"kiln plan HEAD:./REVIEW REVIEW\n")
 	term.Printf(w, "  it concerns %s\n", change.Names(machines, pools))
 	for i := range r.Roots {
@@ -172,11 +172,11 @@ func writeLeak(w io.Writer, r *rotateReport) {
 	}
 	who, next := change.Names(machines, pools), "kiln secrets rotate "+strings.Join(names, " ")
 	term.Printf(w, `three passes end it, one after the other, each over %s
-  1. trust: render, replace them all, do what "before … goes on" says above;
+  1. trust: render, follow kiln plan, do what "before … goes on" says above;
      then: %s --next --all-replaced
-  2. issue: render, replace them all, restart all pods, do what that command says;
+  2. issue: render, follow kiln plan, restart all pods, do what that command says;
      then: %s --next --all-replaced
-  3. drop: render, replace them all, do what that command says
+  3. drop: render, follow kiln plan, do what that command says
 Do not wait for tokens to end: a pod that was not restarted in pass 2 loses the API.
 Close the network meanwhile: docs/leaked.md.
 `, who, next, next)

@@ -146,7 +146,7 @@ func (l endLane) How() string {
 	case certs.Replaced:
 		return "a newer token has its place"
 	case certs.Replace:
-		return "kiln secrets renew, and replace the machine"
+		return "kiln secrets renew, and follow kiln plan"
 	}
 	return l.Renewal.Meaning()
 }

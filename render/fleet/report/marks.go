@@ -19,6 +19,7 @@ var fates = []struct {
 	{rollout.Add, mark{"add", "add"}, "added", false},
 	{rollout.Replace, mark{"replace", "replace"}, "replaced", false},
 	{rollout.Remove, mark{"remove", "remove"}, "removed", false},
+	{rollout.Restart, mark{"live", "restart"}, "restarted", true},
 	{rollout.Live, mark{"live", "live"}, "changed live", false},
 	{rollout.NextReplacement, mark{"later", "next replacement"}, "next replacement", true},
 	{rollout.Nothing, mark{"same", "unchanged"}, "unchanged", false},

@@ -52,6 +52,8 @@ func wavesOf(s *rollout.Step) (out []wave) {
 	switch s.Do {
 	case rollout.Apply, rollout.Delete:
 		return []wave{{Note: "in the API; no machine is away"}}
+	case rollout.Restart:
+		return []wave{{Machines: names(s), Note: "one after the other; pods of others run on"}}
 	case rollout.Live:
 		return []wave{{Machines: names(s), Note: "no machine is away"}}
 	case rollout.Wait:

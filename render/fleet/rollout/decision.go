@@ -10,6 +10,7 @@ import (
 
 	"kiln.dev/kiln/render/fleet/running"
 	"kiln.dev/kiln/render/machine/layout"
+	"kiln.dev/kiln/render/plan"
 	"kiln.dev/kiln/render/twin/change"
 )
 
@@ -22,7 +23,9 @@ type decision struct {
 	kubectl []Change
 	// live reports whether kiln apply gives it its newer document while it runs.
 	live      bool
-	unwritten string // what changes, and kiln apply does not write
+	unwritten string   // what changes, and kiln apply does not write
+	restarts  []string // the paths of files whose readers start anew
+	drain     bool     // its pods go first: its kubelet might end some of them
 	// worth is less if the machine is no loss: -1 if its Node is not Ready or it runs what nobody
 	// knows, and else 0.
 	worth int
@@ -83,8 +86,12 @@ func decide(d *transition, p *change.Pair) *decision {
 			worst = max(worst, e)
 			about[e] = append(about[e], short(&list[i]))
 			reason[e] = cmp.Or(reason[e], reasoned)
-			if e == layout.Node {
+			switch e {
+			case layout.Node:
 				node = append(node, list[i])
+			case layout.Restart:
+				f.restarts = append(f.restarts, c.Name)
+				f.drain = f.drain || drains(&list[i])
 			}
 		}
 		f.kubectl = append(f.kubectl, Changes(node)...)
@@ -93,17 +100,31 @@ func decide(d *transition, p *change.Pair) *decision {
 		}
 		for e, names := range about {
 			if reason[e] != datesAlone { // the machine's own end says it
-				why[e] = append(why[e], because(c, names, reason[e]))
+				why[e] = append(why[e], because(c, names, e, reason[e]))
 			}
 		}
 	}
 	f.unwritten = firstOf(unwritten)
+	// A kubelet starts a static pod anew whatever has changed in its manifest.
+	for _, c := range p.Changes {
+		if c.Kind == "file" && strings.HasPrefix(c.Name, plan.ManifestsDir+"/") &&
+			!slices.Contains(f.restarts, c.Name) {
+			f.restarts = append(f.restarts, c.Name)
+			if worst == layout.Live || worst == layout.Node {
+				why[layout.Restart] = append(why[worst], c.Title()+": "+layout.FileAt(c.Name).Why)
+				worst = layout.Restart
+			}
+		}
+	}
 	switch worst {
 	case layout.Replace:
 		f.verdict = Replace
-	case layout.Live, layout.Node:
-		f.verdict, f.live = Live, f.unwritten == ""
-		if worst == layout.Live && !f.live {
+	case layout.Restart, layout.Live, layout.Node:
+		if f.verdict = Live; worst == layout.Restart {
+			f.verdict, f.before = Restart, end(p)
+		}
+		f.live = f.unwritten == ""
+		if worst != layout.Node && !f.live {
 			f.verdict = Replace
 			why[worst] = append(why[worst], "kiln apply does not write what changes besides: "+
 				f.unwritten)
@@ -137,19 +158,20 @@ func short(f *change.Field) string {
 
 var container = regexp.MustCompile(`^spec\.containers\[[^]]*\]\.`)
 
-// because returns a reason in words: the change, and the given reason or else the names of the
-// changed fields.
-func because(c *change.Change, names []string, reason string) string {
+// because returns a reason in words: the change, the names of the changed fields if they matter,
+// and the given reason.
+func because(c *change.Change, names []string, effect layout.Effect, reason string) string {
 	text := c.Title()
 	names = slices.DeleteFunc(slices.Compact(names), func(s string) bool { return s == "" })
 	if c.What != change.Changed {
 		text += " " + c.What
 	}
-	if reason != "" {
-		return text + ": " + reason
+	if reason != "" && (c.Kind != "file" || effect < layout.Restart) {
+		names = nil
 	}
-	if len(names) > 0 {
-		text += ": " + firstOf(names)
+	if about := strings.Join(slices.DeleteFunc([]string{firstOf(names), reason},
+		func(s string) bool { return s == "" }), "; "); about != "" {
+		text += ": " + about
 	}
 	return text
 }
@@ -181,11 +203,13 @@ func (d *transition) effect(
 	}
 	e, why := effectOf(p, c, f)
 	switch {
+	case c.Kind == "file" && c.Name == plan.CACert && p.Old.Pool:
+		e, why = layout.Replace, "its kubelet has a certificate of the older CA"
 	case c.Kind == "machine" && f.Name == "until" && p.Old.Pool:
 		why = fmt.Sprintf("its bootstrap token was valid until %s; a machine that has joined "+
 			"needs none", change.Text(f.Old))
 	case c.Kind == "machine" && f.Name == "until":
-		why = "the certificates that it runs with end on that day"
+		e, why = layout.Restart, "the certificates that it runs with end on that day"
 	case c.Kind == "machine" && e == layout.Replace:
 		why = fmt.Sprintf("%s %s → %s", f.Name, change.Text(f.Old), change.Text(f.New))
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"kiln.dev/kiln/render/machine/layout"
@@ -13,8 +14,10 @@ import (
 
 // rule says what certain changes ask of a running machine.
 type rule struct {
-	kind  string         // of the entry; empty for all
-	path  string         // of the file, or of the entry if kind is set; empty for all
+	kind string // of the entry; empty for all
+	// path is that of the file, or of the entry if kind is set; one with a slash at its end stands
+	// for all files in the folder. It is empty for all.
+	path  string
 	field *regexp.Regexp // the field's name; nil for all
 	line  *regexp.Regexp // the added or removed line; nil for all
 	// kept finds lists of servers, with commas between them, in both contents of the file. The rule
@@ -34,9 +37,6 @@ var rules = []rule{
 		why: "another kubelet"},
 
 	{kind: "key", then: layout.Live, why: "sshd reads it at each login"},
-	// It protects keys while cloud-init writes them. It was 0755 before.
-	{kind: "dir", path: plan.PKIDir, field: regexp.MustCompile(`^mode$`), then: layout.Later,
-		why: "the keys in it have modes of their own"},
 	{path: "/etc/sysctl.d/90-kiln.conf", gone: true, then: layout.Replace,
 		why: "the kernel keeps a setting that nobody sets any more"},
 	{path: "/etc/sysctl.d/90-kiln.conf", field: regexp.MustCompile(`hugepages|` +
@@ -55,10 +55,29 @@ var rules = []rule{
 		why: "a Node keeps its labels"},
 	{path: plan.KubeletConfig, field: regexp.MustCompile(`^registerWithTaints`), then: layout.Node,
 		why: "a Node keeps its taints"},
+	{path: plan.KubeletDropIn, field: regexp.MustCompile(
+		` --(config|kubeconfig|bootstrap-kubeconfig|root-dir|node-ip|hostname-override)$`),
+		then: layout.Replace, why: "it says which Node the kubelet is, or where its data lies"},
+	// The flags of the next two rules' fields.
+	{path: plan.KubeletDropIn, field: regexp.MustCompile(` --(cpu-manager|memory-manager|` +
+		`topology-manager|reserved-|cgroup|kubelet-cgroups|system-cgroups|cluster-|pod-|` +
+		`resolv-conf|container-runtime|image-service|provider-id|volume-plugin-dir|` +
+		`fail-swap-on|healthz|port)`),
+		then: layout.Replace, why: "pods that run go on with the setting of before"},
+	{path: plan.KubeletConfig, field: regexp.MustCompile(
+		`^(cpuManager|memoryManager|topologyManager|reservedMemory|reservedSystemCPUs)`),
+		then: layout.Replace, why: "pods that run keep their processors and their memory"},
+	{path: plan.KubeletConfig, field: regexp.MustCompile(`^(cgroup|kubeletCgroups|systemCgroups|` +
+		`cluster|podCIDR|resolvConf|staticPod|containerRuntime|imageServiceEndpoint|providerID|` +
+		`volumePluginDir|podLogsDir|userNamespaces|memorySwap|failSwapOn|healthz|port)`),
+		then: layout.Replace, why: "pods that run go on with the setting of before"},
 
 	{path: plan.ManifestsDir + "/etcd.yaml",
 		field: regexp.MustCompile(` --initial-(cluster|cluster-state|cluster-token)$`),
 		then:  layout.Later, why: "etcd reads its first members with an empty disk only"},
+	{path: plan.ManifestsDir + "/etcd.yaml",
+		field: regexp.MustCompile(` --(name|data-dir|wal-dir|initial-.*|.*-urls)$|[vV]olume`),
+		then:  layout.Replace, why: "it says which member this is"},
 	{path: plan.ManifestsDir + "/kube-apiserver.yaml",
 		field: regexp.MustCompile(` --etcd-servers$`),
 		kept:  regexp.MustCompile(`--etcd-servers=(\S+)`),
@@ -66,6 +85,15 @@ var rules = []rule{
 	{path: plan.BalancerConf, line: regexp.MustCompile(`^  server `),
 		kept: regexp.MustCompile(`(?m)^  server \S+ (\S+)`), then: layout.Later,
 		why: "the balancer goes on with the API servers that it knows"},
+	{path: plan.ManifestsDir + "/kube-apiserver.yaml", field: regexp.MustCompile(
+		` --(advertise-address|secure-port|service-cluster-ip-range|etcd-prefix|` +
+			`encryption-provider-config|service-account-(issuer|key-file|signing.*))$`),
+		then: layout.Replace, why: "what runs in the cluster holds on to it"},
+	{path: plan.ManifestsDir + "/kube-controller-manager.yaml", field: regexp.MustCompile(
+		` --(cluster-cidr|node-cidr-mask-size.*|service-cluster-ip-range)$`),
+		then: layout.Replace, why: "Nodes keep their ranges"},
+	{path: plan.ManifestsDir + "/", field: regexp.MustCompile(`\.image$`), then: layout.Replace,
+		why: "another version"},
 	{path: plan.ManifestsDir + "/haproxy.yaml",
 		field: regexp.MustCompile(`^metadata\.annotations\[kiln\.dev/config-sha256\]$`),
 		then:  layout.Later, why: "the sum of the balancer's configuration"},
@@ -91,6 +119,12 @@ func effectOf(
 	}
 	if c.Kind == "file" {
 		file := layout.FileAt(c.Name)
+		if f != nil && certificateDates.MatchString(f.Name) {
+			if file != nil && file.Change == layout.Restart {
+				return layout.Restart, datesAlone
+			}
+			return layout.Later, datesAlone
+		}
 		if file != nil && file.Then != "" && c.What != change.Changed {
 			return layout.Replace, "the system may have a file of its own there"
 		}
@@ -98,11 +132,31 @@ func effectOf(
 			return file.Change, file.Why
 		}
 	}
-	if f != nil && certificateDates.MatchString(f.Name) {
-		return layout.Later, datesAlone
-	}
 	return layout.Replace, ""
 }
+
+// admission are the kubelet's settings by which it refuses pods. A kubelet that starts looks at all
+// pods again, also at those that run (kubernetes#83612).
+var admission = regexp.MustCompile(`^(maxPods|podsPerCore|podPidsLimit|(kube|system)Reserved|` +
+	`enforceNodeAllocatable|eviction|allowedUnsafeSysctls)|` +
+	` --(max-pods|pods-per-core|(kube|system)-reserved|eviction-|allowed-unsafe-sysctls)`)
+
+// drains reports whether a kubelet with another value of the setting might end pods that run. More
+// pods than before are no harm.
+func drains(f *change.Field) bool {
+	if f.Name == "maxPods" && f.New != nil {
+		was := defaultMaxPods
+		if f.Old != nil {
+			was, _ = strconv.Atoi(*f.Old)
+		}
+		now, err := strconv.Atoi(*f.New)
+		return err != nil || now < was
+	}
+	return admission.MatchString(f.Name)
+}
+
+// defaultMaxPods is the kubelet's own (SetDefaults_KubeletConfiguration).
+const defaultMaxPods = 110
 
 // matches reports whether a rule applies to a field. The field is nil if the whole file was added
 // or removed.
@@ -110,7 +164,9 @@ func (r *rule) matches(p *change.Pair, c *change.Change, f *change.Field) bool {
 	if r.kind != "" && r.kind != c.Kind {
 		return false
 	}
-	if r.path != "" && (c.Name != r.path || c.Kind != cmp.Or(r.kind, "file")) {
+	isPath := c.Name == r.path ||
+		strings.HasSuffix(r.path, "/") && strings.HasPrefix(c.Name, r.path)
+	if r.path != "" && (!isPath || c.Kind != cmp.Or(r.kind, "file")) {
 		return false
 	}
 	if r.field != nil && (f == nil || !r.field.MatchString(f.Name)) {
@@ -150,15 +206,10 @@ func writable(p *change.Pair, c *change.Change) bool {
 			return c.What == change.Changed && isNode(p, c)
 		}
 		return true
-	case "dir":
-		return !slices.ContainsFunc(c.Fields, func(f change.Field) bool {
-			e, _ := effectOf(p, c, &f)
-			return e != layout.Later
-		})
 	case "key":
 		return hasPlainKeys(p.Old) && hasPlainKeys(p.New)
 	case "machine":
-		return p.Old.Pool && !slices.ContainsFunc(c.Fields, func(f change.Field) bool {
+		return !slices.ContainsFunc(c.Fields, func(f change.Field) bool {
 			return f.Name != "until"
 		})
 	}

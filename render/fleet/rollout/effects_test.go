@@ -42,7 +42,18 @@ func TestWhatRunningMachinesRead(t *testing.T) {
 		{"a member of etcd less", server, flags("https://10.0.0.1:2379,https://10.0.0.2:2379"),
 			flags("https://10.0.0.2:2379"), NextReplacement},
 		{"no member that it knows", server, flags("https://10.0.0.1:2379"),
-			flags("https://10.0.0.2:2379,https://10.0.0.3:2379"), Replace},
+			flags("https://10.0.0.2:2379,https://10.0.0.3:2379"), Restart},
+		{"a flag of the API server", server, flags("https://10.0.0.1:2379"),
+			strings.Replace(flags("https://10.0.0.1:2379"), "--etcd", "--v=4\n    - --etcd", 1),
+			Restart},
+		{"another address of the API server", server, flags("https://10.0.0.1:2379"),
+			strings.Replace(flags("https://10.0.0.1:2379"), "--etcd",
+				"--advertise-address=10.0.0.1\n    - --etcd", 1), Replace},
+		{"a kubelet's setting", plan.KubeletConfig, "maxPods: 110\n", "maxPods: 200\n", Restart},
+		{"processors of pods", plan.KubeletConfig, "cpuManagerPolicy: none\n",
+			"cpuManagerPolicy: static\n", Replace},
+		{"taints alone", plan.KubeletConfig, "a: 1\n",
+			"a: 1\nregisterWithTaints: [{key: a, effect: NoSchedule}]\n", Live},
 	} {
 		state := func(content string) *change.Cluster {
 			c := oneMachine("v1.36.3")

@@ -7,20 +7,35 @@ import (
 	"kiln.dev/kiln/render/twin/change"
 )
 
-// Applicable returns nil if kiln apply can give the machine its newer document while it runs, and
-// else an error with the reason. The pair p is one of d, and in both states.
+// Applicable returns the paths of the files whose readers start anew when kiln apply gives the
+// machine its newer document while it runs. It fails, with the reason, if that needs a replacement,
+// or if the whole change is refused and force does not name the refusal. The pair p is one of d,
+// and in both states.
 //
 // Afterwards such a machine is as its newer document says, like one that was replaced: so nothing
 // may differ that kiln apply does not write.
-func Applicable(d *change.Diff, p *change.Pair) error {
-	f := decide(newTransition(d), p)
+func Applicable(
+	d *change.Diff, p *change.Pair, force []string,
+) (restarts []string, err error) {
+	t := newTransition(d)
+	f := decide(t, p)
 	switch {
 	case f.verdict == Replace:
-		return fmt.Errorf("%s needs a replacement: %s", p.Machine().Name,
+		return nil, fmt.Errorf("%s needs a replacement: %s", p.Machine().Name,
 			strings.Join(f.why, "; "))
 	case f.unwritten != "":
-		return fmt.Errorf("%s needs a replacement for the rest: kiln apply does not write %s",
+		return nil, fmt.Errorf("%s needs a replacement for the rest: kiln apply does not write %s",
 			p.Machine().Name, f.unwritten)
 	}
-	return nil
+	var plan Steps
+	if err := plan.refuse(refusals(t, t.decisions()), force, true); err != nil {
+		return nil, err
+	}
+	for _, r := range plan.Refused {
+		if r.Name != "single-member" { // that one is of machines that are replaced
+			return nil, fmt.Errorf("kiln plan refuses this change (%s): %s; instead: %s", r.Name,
+				r.Why, r.Instead)
+		}
+	}
+	return f.restarts, nil
 }

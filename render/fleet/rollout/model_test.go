@@ -53,8 +53,11 @@ type aMachine struct {
 
 const dot = "v1.36.3"
 
-// settings is a file that kiln apply writes.
-const settings = "/etc/sysctl.d/90-kiln.conf"
+// Files that kiln apply writes; with the second one the kubelet starts anew.
+const (
+	settings = "/etc/sysctl.d/90-kiln.conf"
+	kubelet  = "/var/lib/kubelet/config.yaml"
+)
 
 // rotated returns the state of the root ca in a position.
 func rotated(position int) string {
@@ -115,6 +118,7 @@ func add(c *change.Cluster, name, role string, member, pool bool) {
 	file("/etc/kubernetes/pki/ca.crt", c.Properties.Value("rotation ca"))
 	file("/etc/motd", "1\n")
 	file(settings, "a = 1\n")
+	file(kubelet, "maxPods: 1\n")
 	slices.SortFunc(m.Entries, func(a, b *change.Entry) int { return a.Compare(b.Key) })
 	c.Machines = append(c.Machines, m)
 }
@@ -165,6 +169,9 @@ func changed(r *rand.Rand, c *change.Cluster, position int) *change.Cluster {
 	}
 	if r.IntN(3) == 0 {
 		all(settings, "a = 2\n")
+	}
+	if r.IntN(3) == 0 {
+		all(kubelet, "maxPods: 2\n")
 	}
 	// Machines come and go; at least half of the members stay.
 	members, removed := 0, 0
@@ -369,6 +376,9 @@ func (w *world) follow(p *rollout.Steps) bool {
 			w.replace(s)
 		case rollout.Remove:
 			w.remove(s)
+		case rollout.Restart:
+			w.write(s)
+			return true
 		case rollout.Live:
 			if strings.HasPrefix(s.How[0], "kiln apply ") {
 				w.write(s)
@@ -429,6 +439,7 @@ func (w *world) give(name string, m *change.Machine) {
 	if m.Role == "etcd" {
 		w.done = append(w.done, name)
 	}
+	w.trusted(a)
 	for _, other := range w.machines {
 		if other.document == nil {
 			continue
@@ -436,11 +447,18 @@ func (w *world) give(name string, m *change.Machine) {
 		w.require(m.Pool || other.name == name || !slices.ContainsFunc(m.Addresses(),
 			func(a string) bool { return slices.Contains(other.document.Addresses(), a) }),
 			"%s and %s have the address %s", name, other.name, m.Properties.Value("addresses"))
-		w.require(other.position-a.position <= 1 && a.position-other.position <= 1,
-			"%s and %s do not trust each other", name, other.name)
 		if a.role == "worker" && other.role == "control-plane" {
 			w.require(a.minor <= other.minor, "%s is newer than %s", name, other.name)
 		}
+	}
+}
+
+// trusted requires that a machine and the others trust each other.
+func (w *world) trusted(a *aMachine) {
+	for _, other := range w.machines {
+		w.require(other.document == nil ||
+			other.position-a.position <= 1 && a.position-other.position <= 1,
+			"%s and %s do not trust each other", a.name, other.name)
 	}
 }
 
@@ -473,6 +491,7 @@ func (w *world) replace(s *rollout.Step) {
 		w.say("replace %s", name)
 		w.healthy(a.member, name)
 		m := w.machine(cmp.Or(a.pool, name))
+		w.require(!w.takes(a, m), "%s is replaced, and could be changed while it runs", name)
 		if a.role == "worker" {
 			w.require(w.applied || !w.changesObjects(), "%s comes before the objects", name)
 		}
@@ -491,10 +510,16 @@ func (w *world) write(s *rollout.Step) {
 		a := w.machines[name]
 		w.require(a != nil, "%s is changed, and is not there", name)
 		m := w.machine(cmp.Or(a.pool, name))
-		w.require(a.position == w.position && content(a.document, "/etc/motd") ==
-			content(m, "/etc/motd"), "%s is changed while it runs, and needs a replacement", name)
-		w.say("apply to %s", name)
-		a.document = m
+		w.require(w.takes(a, m), "%s is changed while it runs, and needs a replacement", name)
+		if content(a.document, kubelet) != content(m, kubelet) {
+			w.require(s.Do == rollout.Restart, "%s restarts its kubelet, and nothing says so", name)
+		}
+		w.say("%s %s", s.Do, name)
+		if s.Do == rollout.Restart {
+			w.healthy(a.member, name)
+		}
+		a.document, a.position = m, w.position
+		w.trusted(a)
 		if a.role == "etcd" {
 			w.done = append(w.done, name)
 		}
@@ -502,6 +527,14 @@ func (w *world) write(s *rollout.Step) {
 			return
 		}
 	}
+}
+
+// takes reports whether a machine can become the newer one while it runs.
+func (w *world) takes(a *aMachine, m *change.Machine) bool {
+	return a.document != nil && (a.position == w.position || a.pool == "") &&
+		content(a.document, "/etc/motd") == content(m, "/etc/motd") &&
+		a.document.Properties.Value("kubelet") == m.Properties.Value("kubelet") &&
+		a.document.Properties.Value("addresses") == m.Properties.Value("addresses")
 }
 
 // content returns the content of a machine's file.

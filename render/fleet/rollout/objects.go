@@ -15,20 +15,46 @@ import (
 	"kiln.dev/kiln/render/twin/change"
 )
 
-// applyDocuments adds the step in which kiln apply gives machines their newer documents while they
-// run.
-func (s *sequencer) applyDocuments() {
-	step := Step{Do: Live}
+// applyDocuments adds the step in which kiln apply gives machines with that verdict, and one of
+// these roles, their newer documents while they run; last those whose pods have to go first. The
+// members of etcd among them that start anew need the others meanwhile.
+func (s *sequencer) applyDocuments(verdict string, roles ...string) {
+	for _, drain := range []bool{false, true} {
+		s.applyDocumentsOf(verdict, drain, roles)
+	}
+}
+
+func (s *sequencer) applyDocumentsOf(verdict string, drain bool, roles []string) {
+	step := Step{Do: verdict}
 	var list []*decision
-	for _, f := range s.decisions {
-		if f.live {
-			list = append(list, f)
-			step.Nodes = append(step.Nodes, f.nodes...)
+	for _, role := range roles {
+		for _, f := range s.of(verdict, role) {
+			if f.live && f.drain == drain {
+				list = append(list, f)
+				step.Nodes = append(step.Nodes, f.nodes...)
+			}
 		}
+	}
+	if len(list) == 0 {
+		return
 	}
 	step.Machines, step.Pools = names(list)
 	for _, command := range s.options.Keep {
-		step.How = append(step.How, "before you render: "+command+"  # remove it after this step")
+		step.How = append(step.How,
+			"before you render: "+command+"  # remove it when the steps are done")
+	}
+	s.options.Keep = nil // once
+	member := func(f *decision) bool { return f.Machine().Member() }
+	if verdict == Restart && s.diff.mostMembers() > 1 && slices.ContainsFunc(list, member) {
+		step.How = append(step.How,
+			s.etcdctl(list, "endpoint health --cluster")+"  # "+s.healthy(list))
+	}
+	if name := placeholder(step.Machines); drain {
+		if len(step.Pools) > 0 {
+			name = "NAME"
+		}
+		step.How = append(step.How, Drain(name))
+		step.Then = []string{Uncordon(name)}
 	}
 	apply := "kiln apply " + s.folder() + "/"
 	since := " --since " + cmp.Or(strings.Join(s.options.Since, " --since "), "OLD")
@@ -45,9 +71,7 @@ func (s *sequencer) applyDocuments() {
 		step.How = append(step.How, apply+"pools/"+pool+since+
 			" --ssh NAME  # each machine of the pool")
 	}
-	if len(list) > 0 {
-		s.list = append(s.list, step)
-	}
+	s.list = append(s.list, step)
 }
 
 // changeNodes adds what is done to Nodes: to their labels and taints, which they keep even if their

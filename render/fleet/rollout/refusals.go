@@ -290,7 +290,8 @@ func membersDown(d *transition, decisions []*decision) string {
 		m := f.Machine()
 		if (f.again || f.Old != nil) && cmp.Or(f.Old, m).Member() && m.Role == controlPlane {
 			members++
-			touched = touched || f.again || f.verdict == Replace || f.verdict == Remove
+			touched = touched || f.again ||
+				slices.Contains([]string{Replace, Restart, Remove}, f.verdict)
 			if f.down || f.again {
 				down = append(down, m.Name)
 			}

@@ -51,6 +51,7 @@ func (s *sequencer) steps() []Step {
 	for _, role := range []string{etcdRole, controlPlane} {
 		s.members(Add, role)
 		s.members(Replace, role)
+		s.applyDocuments(Restart, role)
 	}
 	// kube-proxy of every worker reads its settings from the API. Settings with the worker's own
 	// balancer need workers that have one, and some of these may need a token.
@@ -66,6 +67,7 @@ func (s *sequencer) steps() []Step {
 	s.wait(worker)
 	s.workers(Add)
 	s.workers(Replace)
+	s.applyDocuments(Restart, worker)
 	if last {
 		s.apply(true, false)
 	}
@@ -74,7 +76,7 @@ func (s *sequencer) steps() []Step {
 		s.members(Remove, controlPlane)
 	}
 	s.members(Remove, etcdRole)
-	s.applyDocuments()
+	s.applyDocuments(Live, etcdRole, controlPlane, worker)
 	s.changeNodes()
 	s.deleteObjects()
 	for i := range s.list {

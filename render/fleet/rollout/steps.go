@@ -19,8 +19,9 @@ const (
 	Nothing = "nothing"
 	// its document changed, but the running machine needs nothing of it
 	NextReplacement = "next replacement"
-	Live            = "live" // it is changed while it runs: its Node, or files of it
-	Wait            = "wait" // it runs its new document, and is not ready yet
+	Live            = "live"    // it is changed while it runs: its Node, or files of it
+	Restart         = "restart" // so it is, and what reads the files starts anew
+	Wait            = "wait"    // it runs its new document, and is not ready yet
 	Replace         = "replace"
 	Add             = "add"
 	Remove          = "remove"
@@ -64,7 +65,7 @@ type Verdict struct {
 
 // Step is one step. It is complete before the next one begins.
 type Step struct {
-	// Add, Replace, Remove, Live, Wait, Apply, Delete, Snapshot or Restore
+	// Add, Replace, Remove, Restart, Live, Wait, Apply, Delete, Snapshot or Restore
 	Do       string   `json:"do"`
 	Machines []string `json:"machines,omitempty"`
 	Pools    []string `json:"pools,omitempty"`
@@ -201,7 +202,7 @@ func has(list []Refusal, name string) bool {
 // verdicts puts machines with the same verdict and reasons together, in the order of the verdicts
 // and of the days before which they have to be done.
 func (p *Steps) verdicts(decisions []*decision) {
-	order := []string{Wait, Add, Replace, Remove, Live, NextReplacement, Nothing}
+	order := []string{Wait, Add, Replace, Remove, Restart, Live, NextReplacement, Nothing}
 	by := map[string]int{}
 	for _, f := range decisions {
 		id := strings.Join(append([]string{f.verdict, f.before}, f.why...), "\x00")
@@ -295,7 +296,8 @@ var verdictMarks = map[string]string{Add: change.Added, Remove: change.Removed}
 
 // doing is the beginning of a step's title.
 var doing = map[string]string{Add: "add", Replace: "replace", Remove: "remove",
-	Live: "change, while they run:", Wait: "wait for", Apply: "apply API objects",
+	Restart: "change in place, with restarts:", Live: "change, while they run:",
+	Wait: "wait for", Apply: "apply API objects",
 	Delete:   "delete API objects that are no longer rendered",
 	Snapshot: "take a snapshot of etcd on", Restore: "restore etcd on"}
 

@@ -23,6 +23,9 @@ import (
 //go:embed apply.sh
 var source string
 
+//go:embed change.sh
+var changeSource string
+
 //go:embed login.sh
 var loginSource string
 
@@ -31,6 +34,8 @@ type Change struct {
 	// Pairs has one pair for each document that the machine may run; the newer one is the same in
 	// all. No change in them needs a replacement.
 	Pairs []*change.Pair
+	// Restarts has the paths of the files whose readers start anew if the file differs.
+	Restarts []string
 	// Node is what the newer document has, with all contents.
 	Node *node.Node
 }
@@ -68,7 +73,6 @@ type builder struct {
 	may   map[string]bool // the paths that may differ
 	write map[string]bool // the paths of the files that are written
 	keys  map[string]int  // public keys, and in how many of the older documents each is
-	then  []string        // commands that make the running system take the files
 }
 
 // compare adds what differs from an older document.
@@ -80,14 +84,14 @@ func (b *builder) compare(p *change.Pair) {
 	changed := map[string]bool{}
 	for _, c := range p.Changes {
 		changed[c.Name] = changed[c.Name] || c.Kind == "file"
-		if c.Kind == "dir" {
-			b.may[c.Name] = true
-		}
 	}
 	for _, e := range p.New.Entries {
 		a := before[e.Key]
 		if e.Kind == "file" && (a == nil || !same(a, e)) {
-			b.file(e.ID, changed[e.ID])
+			// What a reviewer may see, such as certificates, may differ in its order alone.
+			seen := a != nil && (a.Content != nil && e.Content != nil ||
+				!slices.Equal(a.Shown, e.Shown))
+			b.file(e.ID, changed[e.ID] || seen)
 		}
 		delete(before, e.Key)
 	}
@@ -110,16 +114,11 @@ func same(a, b *change.Entry) bool {
 		a.TraitList() == b.TraitList()
 }
 
-// file adds a file that differs, or may differ because its content is hidden. One that needs a
-// replacement is added only if it has changed: it holds labels or taints of the Node.
+// file adds a file that differs, or may differ because its content is hidden. One that needs more
+// than to be written is added only if it has changed: no key is sent to a machine that has it.
 func (b *builder) file(path string, changed bool) {
-	row := layout.FileAt(path)
-	if (row == nil || row.Change == layout.Replace) && !changed {
-		return
-	}
-	b.may[path], b.write[path] = true, true
-	if row != nil && row.Then != "" && !slices.Contains(b.then, row.Then) {
-		b.then = append(b.then, row.Then)
+	if row := layout.FileAt(path); changed || row != nil && row.Change < layout.Restart {
+		b.may[path], b.write[path] = true, true
 	}
 }
 
@@ -157,26 +156,27 @@ func (b *builder) program() (string, error) {
 			return "", fmt.Errorf("%q has a control character; render without it", line)
 		}
 	}
-	slices.Sort(b.then)
+	// What follows a change of each path.
+	var commands, restarts []string
+	for _, path := range may {
+		switch row := layout.FileAt(path); {
+		case row == nil:
+		case row.Then != "":
+			commands = append(commands, path+" "+row.Then)
+		case row.Restarts != "" && slices.Contains(b.Restarts, path):
+			restarts = append(restarts, path+" "+row.Restarts)
+		}
+	}
 	return strings.NewReplacer(
 		"@TWINS@", strings.Join(slices.Compact(twins), " "),
 		"@MAY@\n", wording.JoinLines(may), "@LOGIN@\n", wording.JoinLines(login),
 		"@AS_USER@\n", wording.WithoutComments(loginSource),
-		"@THEN@\n", wording.JoinLines(b.then), "@ALL@\n", wording.JoinLines(all()),
+		"@CHANGE@\n", wording.WithoutComments(changeSource),
+		"@COMMANDS@\n", wording.JoinLines(commands),
+		"@RESTARTS@\n", wording.JoinLines(restarts),
 		"\t@FILES@\n", files.String(),
 	).Replace(programHeader +
 		strings.TrimPrefix(wording.WithoutComments(source), "#!/bin/sh\n")), nil
-}
-
-// all returns every command that may follow.
-func all() (list []string) {
-	for i := range layout.Files {
-		if then := layout.Files[i].Then; then != "" {
-			list = append(list, then)
-		}
-	}
-	slices.Sort(list)
-	return slices.Compact(list)
 }
 
 // login returns the lines that login.sh reads. It returns none if all documents have the same keys.

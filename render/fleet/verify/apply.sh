@@ -1,8 +1,7 @@
 #!/bin/sh
 # The machine's part of kiln apply: it gives a running machine the newer document of the same
 # machine. It first makes sure that the machine runs one of the documents that kiln compared, and
-# that nothing differs but what kiln apply writes. Then it writes: whatever interrupts it, the
-# machine starts again, and the same script goes on.
+# that nothing differs but what kiln apply writes. Then it starts change.sh as a unit, and waits.
 #
 # shellcheck shell=sh disable=SC2015,SC2154,SC2250,SC2310,SC2312,SC2317
 set -eu
@@ -13,16 +12,11 @@ export LC_ALL PATH
 root=${KILN_ROOT-}
 etc=$root/etc/kiln lib=$root/var/lib/kiln run=$root/run/kiln
 # In memory, so that a power failure leaves nothing of the document but its files.
-stage=$run/apply
+stage=$run/apply change=$run/change
 
 refuse() {
 	echo "kiln apply: $1" >&2
 	exit 1
-}
-
-# put FILE writes standard input to FILE: whole or not at all, even if the power fails.
-put() {
-	rm -f "$1.new" && cat >"$1.new" && { sync "$1.new" 2>/dev/null || sync; } && mv -f "$1.new" "$1"
 }
 
 # keep PATH takes a file of the newer document from standard input.
@@ -46,19 +40,23 @@ lines() {
 prepare() {
 	[ -r "$lib/state" ] && [ -r "$etc/files" ] ||
 		refuse 'this machine was not made by kiln, or its first boot has not begun'
-	{
-		read -r made && read -r steps && IFS= read -r self
-	} <"$lib/state"
+	{ read -r made && read -r steps; } <"$lib/state"
 	case $steps in
 	*'"done":'*) ;;
 	*) refuse 'the first boot of this machine is not done' ;;
 	esac
-	now=$(sum <"$etc/files") wanted=$(sum <"$stage/tree/etc/kiln/files")
-	case $made in
-	"$now" | *" $now" | "$now $wanted") ;;
-	"$now "*) refuse 'another kiln apply was interrupted here: give that one again first' ;;
-	*) refuse 'this machine was made from another document than that of its /etc/kiln/files' ;;
+	grep -q lib/before "$etc/boot" ||
+		refuse 'the hook of this machine is of an older kiln, and could not put it back: replace it'
+	case $(systemctl show -p ActiveState --value kiln-apply.service) in
+	inactive | failed) ;;
+	*) refuse 'another kiln apply is at work: try again' ;;
 	esac
+	[ ! -e "$lib/before" ] ||
+		refuse 'another kiln apply was cut off, and is being put back: try again'
+	rm -rf "$run/applying" "$change" "$lib/before.new" "$lib/before.over" # of one that was cut off
+	now=$(sum <"$etc/files") wanted=$(sum <"$stage/tree/etc/kiln/files")
+	[ "$made" = "$now" ] ||
+		refuse 'this machine was made from another document than that of its /etc/kiln/files'
 	twin=$(sed -n 's/^end \([^ ]*\).*/\1/p' "$etc/files")
 	case " $twins " in
 	*" $twin "*) ;;
@@ -82,64 +80,64 @@ that it runs with --since"
 		*) refuse "$path was damaged on its way here" ;;
 		esac
 		[ ! -d "$root$path" ] || refuse "$path is a folder here"
-	done <"$stage/new"
-}
-
-# write puts the files in place. The machine counts as made from both documents from then on, until
-# all is over.
-write() {
-	[ "$made" = "$wanted" ] || printf '%s\n' "$now $wanted" "$steps" "$self" | put "$lib/state"
-	count=0
-	while read -r sum mode owner path; do
-		[ "$sum" != dir ] || [ ! -d "$root$path" ] || chmod "$mode" "$root$path"
-		[ -f "$stage/tree$path" ] || continue
 		[ "$owner" != - ] || owner=root:root
-		place "$path" "$mode" "$owner"
-		count=$((count + 1))
+		chown "$owner" "$file" || refuse "$path cannot be $owner's"
+		chmod "$mode" "$file"
 	done <"$stage/new"
-	cut -d ' ' -f 4- "$stage/new" | sort >"$stage/paths"
-	comm -23 "$stage/differ" "$stage/paths" >"$stage/gone"
-	while IFS= read -r path; do
-		rm -f "$root$path"
-		# The container runtime looks into the folder of a registry, even if it is empty.
-		case $path in
-		/etc/containerd/certs.d/*) rmdir "$root${path%/*}" 2>/dev/null || : ;;
-		*) ;;
+	{ cat "$stage/differ" && [ "$now" = "$wanted" ] || echo /etc/kiln/files; } >"$stage/paths"
+	# What starts anew, and commands: each once, of the paths that differ.
+	for list in restarts commands; do
+		while read -r path what; do
+			! grep -qxF -- "$path" "$stage/differ" || echo "$what"
+		done <"$stage/all-$list" | sort -u >"$stage/$list"
+	done
+	tr ' ' '\n' <"$stage/restarts" | here | sort -u >"$stage/each"
+	mv "$stage/each" "$stage/restarts"
+	! grep -qx etcd "$stage/restarts" || others
+}
+
+# others refuses to end this machine's member of etcd while another one is away.
+others() {
+	pki=$root/etc/etcd/pki
+	# shellcheck disable=SC2013 # words are wanted
+	for peer in $(sed -n "s/^etcd_peers='\(.*\)'$/\1/p" "$etc/machine"); do
+		curl -q -sf -m 5 --noproxy '*' -o /dev/null --cacert "$pki/ca.crt" \
+			--cert "$pki/server.crt" --key "$pki/server.key" "${peer##*,}/health" ||
+			refuse "the member of etcd on ${peer%%=*} is not well, and this one would go: see \
+to it first"
+	done
+}
+
+# here prints the names from standard input that this machine has. An API server whose etcd was away
+# connects to it only minutes later, and so long its clients hang: the kubelet among them, which
+# then starts no pod. So it starts anew too.
+here() {
+	while read -r name; do
+		case $name in
+		*.service) echo "$name" ;;
+		*) [ ! -e "$root/etc/kubernetes/manifests/$name.yaml" ] || echo "$name" ;;
 		esac
-		count=$((count + 1))
-	done <"$stage/gone"
-	sync
-	place /etc/kiln/files 0600 root:root
+		[ "$name" != etcd ] || echo kube-apiserver | here
+	done
 }
 
-# place PATH MODE OWNER moves a file into its place in one step.
-place() {
-	file=$root$1
-	(umask 022 && mkdir -p "${file%/*}")
-	rm -f "$file.kiln-new" # of an interrupted run, with another mode perhaps
-	cp "$stage/tree$1" "$file.kiln-new"
-	chown "$3" "$file.kiln-new"
-	chmod "$2" "$file.kiln-new"
-	mv -f "$file.kiln-new" "$file"
-	! command -v restorecon >/dev/null || restorecon "$file" || :
-}
-
-# load runs the commands with which the system takes the files that changed. If an earlier kiln
-# apply was interrupted before it came here, it runs those of all files.
-load() {
-	systemctl daemon-reload
-	todo=$stage/then
-	case $made in
-	*' '*) todo=$stage/all ;;
-	*) ;;
-	esac
-	set -f # a pattern is for systemctl: it finds no unit, or one
-	while read -r words; do
-		# shellcheck disable=SC2086 # words are wanted
-		$words </dev/null || refuse "everything is written, and this failed: $words; mend \
-cluster.yaml and apply again"
-	done <"$todo"
-	set +f
+# run_change runs the change as a unit, which goes on if the connection ends.
+run_change() {
+	rm -rf "$change" && mkdir "$change"
+	mv "$stage/tree" "$stage/change" "$stage/paths" "$stage/commands" "$stage/restarts" "$change/"
+	: >"$run/applying"
+	echo 'the change was cut off' >"$run/why"
+	systemd-run --quiet --wait --pipe --collect --unit kiln-apply \
+		-p "ExecStopPost=/bin/sh $change/change ended" sh "$change/change" </dev/null || :
+	# It counts what is there. Perhaps the hook puts everything back just now.
+	tries=0
+	until [ ! -e "$lib/before" ] || [ "$tries" = 120 ]; do
+		tries=$((tries + 1))
+		sleep 1
+	done
+	why=$(cat "$run/why") && rm -f "$run/why"
+	[ ! -e "$lib/before" ] || refuse "$why; it is still being put back: sh /etc/kiln/boot report"
+	[ "$(sum <"$etc/files")" = "$wanted" ] || refuse "$why; the machine is as it was before"
 }
 
 # left prints what a person has to do.
@@ -170,7 +168,7 @@ login() {
 		done
 	done <"$stage/homes"
 	[ -n "$found" ] ||
-		refuse 'no file of public keys could be given those of the document: write them by hand'
+		left 'no file of public keys could be given those of the document: write them by hand'
 }
 
 main() {
@@ -181,6 +179,10 @@ main() {
 	rm -rf "$stage"
 	trap 'rm -rf "$stage"' EXIT
 	trap 'exit 1' HUP INT TERM
+	trap '' PIPE
+	# Some shells keep what follows << in a file of this folder.
+	unset TMPDIR
+	TMPDIR=$run
 	mkdir -p "$stage"
 	rest=''
 	twins='@TWINS@'
@@ -193,21 +195,22 @@ KILN_END
 	cat >"$stage/as-user" <<'KILN_END'
 @AS_USER@
 KILN_END
-	cat >"$stage/then" <<'KILN_END'
-@THEN@
+	cat >"$stage/change" <<'KILN_END'
+@CHANGE@
 KILN_END
-	cat >"$stage/all" <<'KILN_END'
-@ALL@
+	cat >"$stage/all-commands" <<'KILN_END'
+@COMMANDS@
+KILN_END
+	cat >"$stage/all-restarts" <<'KILN_END'
+@RESTARTS@
 KILN_END
 	@FILES@
 	prepare
+	count=$(wc -l <"$stage/paths") starts=$(tr '\n' ' ' <"$stage/restarts")
+	[ "$count" = 0 ] || run_change
 	login
-	write
-	load
-	printf '%s\n' "$wanted" "$steps" "$self" | put "$lib/state"
-	# It tells the cluster which document this machine runs now.
-	systemctl restart kiln.service
-	echo "files written: $count"
+	[ -z "$starts" ] || echo "started anew: ${starts% }"
+	echo "files written: $((count))"
 	[ -z "$rest" ] || exit 3
 }
 

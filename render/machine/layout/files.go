@@ -1,6 +1,8 @@
 package layout
 
 import (
+	"strings"
+
 	"kiln.dev/kiln/render/config"
 	"kiln.dev/kiln/render/facts/target"
 	"kiln.dev/kiln/render/plan"
@@ -19,6 +21,35 @@ const (
 	firstBoot = "read by the first boot only"
 	servers   = "the time service takes other servers"
 )
+
+// What is started anew.
+const (
+	kubelet    = "kubelet.service"
+	containerd = "containerd.service"
+	tokens     = target.APIServer + " " + target.ControllerManager // sign them
+	clients    = kubelet + " " + tokens + " " + target.Scheduler + " " + target.KubeVIP +
+		" " + target.HAProxy
+)
+
+// restarts returns the row of a file that units or static pods read when they start.
+func restarts(names string, f File) File {
+	f.Change, f.Restarts = Restart, names
+	switch list := strings.Fields(strings.ReplaceAll(names, ".service", "")); len(list) {
+	case 1:
+		f.Why = list[0] + " starts again with it"
+	case 2:
+		f.Why = list[0] + " and " + list[1] + " start again with it"
+	default:
+		f.Why = "all that reads it starts again"
+	}
+	return f
+}
+
+// manifest returns the row of the manifest of a static pod.
+func manifest(name string) File {
+	return restarts(name,
+		File{Path: plan.ManifestPath(name), Form: YAML, Open: true, Part: staticPods})
+}
 
 // Files is the table. A file that kiln puts on a machine has a row here, or stands below the folder
 // of one.
@@ -62,22 +93,32 @@ var Files = []File{
 	{Path: plan.UnitDir + "/kiln-backup.service", Form: Unit},
 	{Path: plan.UnitDir + "/kiln-backup.timer", Form: Unit},
 
-	// Certificates and keys.
+	// Certificates and keys. A row that ends in a dot is that of a certificate and of its key.
 	{Path: plan.PKIDir + "/", Form: Hidden},
-	{Path: plan.EtcdPKIDir + "/", Form: Hidden},
-	{Path: plan.KubeletPKI + "/", Form: Hidden},
-	{Path: plan.CACert, Form: Hidden, Authority: "ca"},
-	{Path: plan.CASigning, Form: Hidden, Authority: "ca"},
-	{Path: plan.EtcdCA, Form: Hidden, Authority: "etcd-ca"},
-	{Path: plan.EtcdOwnCA, Form: Hidden, Authority: "etcd-ca"},
-	{Path: plan.FrontProxyCA, Form: Hidden, Authority: "front-proxy-ca"},
+	restarts(target.APIServer, File{Path: plan.PKIDir + "/apiserver.", Form: Hidden}),
+	restarts(target.APIServer, File{Path: plan.PKIDir + "/apiserver-", Form: Hidden}),
+	restarts(target.APIServer, File{Path: plan.PKIDir + "/front-proxy-client.", Form: Hidden}),
+	restarts(target.ControllerManager,
+		File{Path: plan.PKIDir + "/controller-manager.", Form: Hidden}),
+	restarts(target.Scheduler, File{Path: plan.PKIDir + "/scheduler.", Form: Hidden}),
+	restarts(target.Etcd, File{Path: plan.EtcdPKIDir + "/", Form: Hidden}),
+	restarts(kubelet, File{Path: plan.KubeletPKI + "/", Form: Hidden}),
+	restarts(clients, File{Path: plan.CACert, Form: Hidden, Authority: "ca"}),
+	restarts(target.ControllerManager, File{Path: plan.CASigning, Form: Hidden, Authority: "ca"}),
+	restarts(target.ControllerManager, File{Path: plan.CAKey, Form: Hidden}),
+	restarts(target.APIServer, File{Path: plan.EtcdCA, Form: Hidden, Authority: "etcd-ca"}),
+	restarts(target.Etcd, File{Path: plan.EtcdOwnCA, Form: Hidden, Authority: "etcd-ca"}),
+	restarts(target.APIServer,
+		File{Path: plan.FrontProxyCA, Form: Hidden, Authority: "front-proxy-ca"}),
+	restarts(tokens, File{Path: plan.ServiceKey, Form: Hidden}),
+	restarts(tokens, File{Path: plan.ServicePub, Form: Hidden}),
 	{Path: plan.PKIDir + "/install.crt", Form: Hidden, Change: Later, Why: firstBoot},
 	{Path: plan.PKIDir + "/install.key", Form: Hidden, Change: Later, Why: firstBoot},
 
 	// Kubeconfigs.
 	{Path: plan.KubeletConf, Form: YAML, Open: true},
-	{Path: plan.ManagerConf, Form: YAML, Open: true},
-	{Path: plan.SchedulerConf, Form: YAML, Open: true},
+	restarts(target.ControllerManager, File{Path: plan.ManagerConf, Form: YAML, Open: true}),
+	restarts(target.Scheduler, File{Path: plan.SchedulerConf, Form: YAML, Open: true}),
 	{Path: plan.VIPConf, Form: YAML, Open: true},
 	{Path: plan.AdminConf, Form: YAML, Open: true, Change: Later, Why: firstBoot},
 	{Path: plan.BootstrapConf, Form: YAML,
@@ -86,32 +127,29 @@ var Files = []File{
 		Change: Later, Why: "nothing reads it: kube-proxy has its service account"},
 
 	// The control plane.
-	{Path: plan.Admission, Form: YAML, Open: true},
-	{Path: plan.Authentication, Form: YAML, Open: true},
-	{Path: plan.AuditPolicy, Form: YAML, Open: true},
-	{Path: plan.Encryption, Form: Hidden},
-	{Path: plan.ManifestPath(target.APIServer), Form: YAML, Open: true, Part: staticPods},
-	{Path: plan.ManifestPath(target.ControllerManager),
-		Form: YAML, Open: true, Part: staticPods},
-	{Path: plan.ManifestPath(target.Scheduler), Form: YAML, Open: true, Part: staticPods},
-	{Path: plan.ManifestPath(target.Etcd), Form: YAML, Open: true, Part: staticPods},
+	restarts(target.APIServer, File{Path: plan.Admission, Form: YAML, Open: true}),
+	restarts(target.APIServer, File{Path: plan.Authentication, Form: YAML, Open: true}),
+	restarts(target.APIServer, File{Path: plan.AuditPolicy, Form: YAML, Open: true}),
+	restarts(target.APIServer, File{Path: plan.Encryption, Form: Hidden}),
+	manifest(target.Etcd),
+	manifest(target.APIServer),
+	manifest(target.ControllerManager),
+	manifest(target.Scheduler),
 	{Path: plan.ManifestPath(target.KubeVIP), Form: YAML, Open: true, Part: staticPods},
 	{Path: plan.ManifestPath(target.HAProxy), Form: YAML, Open: true, Part: staticPods},
 	{Path: plan.BalancerConf, Form: Lines},
 
 	// The kubelet and the container runtime.
-	{Path: plan.KubeletConfig, Form: YAML, Open: true},
-	{Path: plan.UnitDir + "/kubelet.service", Form: Unit, Open: true},
-	{Path: plan.KubeletDropIn, Form: Unit, Open: true},
+	restarts(kubelet, File{Path: plan.KubeletConfig, Form: YAML, Open: true}),
+	restarts(kubelet, File{Path: plan.UnitDir + "/kubelet.service", Form: Unit, Open: true}),
+	restarts(kubelet, File{Path: plan.KubeletDropIn, Form: Unit, Open: true}),
 	{Path: plan.UnitDir + "/kubelet.service.d/kubeadm.conf", Form: Unit},
 	{Path: plan.UnitDir + "/multi-user.target.d/", Form: Unit},
 	{Path: plan.ContainerdConfig, Form: Lines},
 	{Path: plan.RegistriesDir + "/", Form: Lines,
 		Change: Live, Why: "containerd reads it for each image"},
 	{Path: plan.UnitDir + "/containerd.service", Form: Unit},
-	{Path: plan.UnitDir + "/containerd.service.d/10-kiln.conf", Form: Unit},
-	{Path: plan.UnitDir + "/containerd.service.d/20-proxy.conf", Form: Unit},
-	{Path: plan.UnitDir + "/containerd.service.d/25-limits.conf", Form: Unit},
+	restarts(containerd, File{Path: plan.UnitDir + "/containerd.service.d/", Form: Unit}),
 
 	// What the machine fetches.
 	{Path: plan.ArtifactList, Form: Lines, Part: hook},

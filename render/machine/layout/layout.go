@@ -10,7 +10,7 @@ import (
 
 // File is one row of the table.
 type File struct {
-	// Path is the file's path. One that ends in a slash or in a dash stands for all paths that
+	// Path is the file's path. One that ends in a slash, a dash or a dot stands for all paths that
 	// begin with it.
 	Path string
 	// Form is what the content is written in.
@@ -30,6 +30,8 @@ type File struct {
 	// Then is the command on the machine that follows a Live change. It is empty if what reads the
 	// file reads it each time. A pattern stands for a unit that may not be there.
 	Then string
+	// Restarts is what a Restart change starts anew: units, and static pods by their names.
+	Restarts string
 }
 
 // Form is what a file is written in, and so how two contents of it are compared.
@@ -56,7 +58,7 @@ type Effect int
 const (
 	// Later: a running machine has no use for it. It counts when the machine is replaced, whenever
 	// that is.
-	Later Effect = iota - 4
+	Later Effect = iota - 5
 	// Node: it is the Node's, which the API server keeps. A kubelet reports it only when it creates
 	// its Node (tryRegisterWithAPIServer in kubelet_node_status.go of Kubernetes 1.36), so even a
 	// replaced machine keeps what its Node had before. Zone, region and instance type it reports at
@@ -67,6 +69,8 @@ const (
 	Apply
 	// Live: kiln apply writes the file on the running machine, and what reads it takes the new one.
 	Live
+	// Restart: kiln apply writes the file on the running machine, and starts what reads it anew.
+	Restart
 	// Replace: the running machine goes on as before until it is replaced. It is what a change asks
 	// for unless a row says otherwise.
 	Replace
@@ -87,7 +91,7 @@ func FileAt(path string) *File {
 
 // IsPrefix reports whether the row stands for all paths that begin with its own.
 func (f *File) IsPrefix() bool {
-	return strings.HasSuffix(f.Path, "/") || strings.HasSuffix(f.Path, "-")
+	return strings.ContainsAny(f.Path[len(f.Path)-1:], "/-.")
 }
 
 var byPath, prefixes = divide(Files)

@@ -44,16 +44,16 @@ var meanings = []struct {
 	text string
 }{
 	{Itself, "the kubelet renews it on the machine, long before it ends"},
-	{Replace, "kiln secrets renew, render, and replace the machine with its new document"},
+	{Replace, "kiln secrets renew, render, and follow kiln plan"},
 	{Render, "kiln secrets renew; the next kiln render writes it"},
-	{Request, "kiln certs csr, have it signed, kiln certs add, render, and replace the machine"},
+	{Request, "kiln certs csr, have it signed, kiln certs add, render, and follow kiln plan"},
 	{ExternalCA, "what it has signed ends with it; its key is not in the bundle " +
 		"(docs/external-ca.md)"},
 	{NewCA, "what it has signed ends with it; kiln secrets rotate brings a new CA, in stages"},
 	{PoolToken, "no machine joins the pool after it: run kiln token renew, and do what it says"},
 	{Replaced, "the pool has a new token; machines with an older document join until this end"},
 	{FirstBoot, "only the first boot uses it; a machine that runs does not need it"},
-	{Yours, "kiln did not make it: put a later one in its place, render, replace the machine"},
+	{Yours, "kiln did not make it: put a later one in its place, render, follow kiln plan"},
 	{NoEnd, "it holds no certificate and no token that could end"},
 }
 

@@ -1,6 +1,6 @@
 // Command steps reads the plan of kiln plan -o json from standard input and prints what a script
-// has to do, in this order: lines "replace MACHINE", and "apply FILE" with the name of a file of
-// API objects. It fails at a refusal, and at a step that no script can do.
+// has to do, in this order: lines "replace MACHINE", "restart MACHINE", and "apply FILE" with the
+// name of a file of API objects. It fails at a refusal, and at a step that no script can do.
 package main
 
 import (
@@ -47,9 +47,9 @@ func read(r io.Reader) (lines []string, err error) {
 	}
 	for _, step := range p.Steps {
 		switch step.Do {
-		case "replace":
+		case "replace", "restart":
 			for _, machine := range step.Machines {
-				lines = append(lines, "replace "+machine)
+				lines = append(lines, step.Do+" "+machine)
 			}
 		case "apply":
 			for _, how := range step.How {

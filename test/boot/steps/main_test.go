@@ -15,13 +15,14 @@ func TestRead(t *testing.T) {
 		"nothing": {text: `{"machines": [{"machines": ["cp-1"], "verdict": "nothing"}]}`},
 		"both": {
 			text: `{"steps": [{"do": "replace", "machines": ["cp-1", "cp-2"], "how": ["x"]},
+				{"do": "restart", "machines": ["w"], "how": ["kiln apply nodes/w"]},
 				{"do": "apply", "how": ["kiln unpack nodes/cp-1 --out objects --show-secrets &&",
 				"kubectl apply --server-side --force-conflicts -f objects` +
 				`/etc/kiln/objects/012-deployment-coredns.yaml &&",
 				"kubectl apply --server-side --force-conflicts -f objects` +
 				`/etc/kiln/objects/023-configmap-kiln.yaml", "rm -r objects"]}]}`,
-			want: []string{"replace cp-1", "replace cp-2", "apply 012-deployment-coredns.yaml",
-				"apply 023-configmap-kiln.yaml"},
+			want: []string{"replace cp-1", "replace cp-2", "restart w",
+				"apply 012-deployment-coredns.yaml", "apply 023-configmap-kiln.yaml"},
 		},
 		"refused": {
 			text: `{"refused": [{"name": "stage", "why": "two at once"}]}`, err: "two at once"},

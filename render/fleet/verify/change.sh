@@ -1,0 +1,323 @@
+#!/bin/sh
+# kiln apply's change of a machine, old or new and nothing between. It runs as the unit kiln-apply,
+# which no broken connection ends. The old files lie in /var/lib/kiln/before from before the first
+# write until all is well. Whatever cuts the change off, kiln.service finds them there and puts them
+# back before anything else: it runs this program as "sh change undo".
+#
+# shellcheck shell=sh disable=SC2154,SC2250,SC2310,SC2312,SC2317
+set -eu
+umask 077
+LC_ALL=C
+PATH=${PATH:+$PATH:}/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:/usr/lib/systemd
+export LC_ALL PATH
+root=${KILN_ROOT-}
+etc=$root/etc/kiln lib=$root/var/lib/kiln run=$root/run/kiln
+stage=$run/change before=$lib/before pki=$root/var/lib/kubelet/pki
+client=/var/lib/kubelet/pki/kubelet-client-kiln.pem cas=/etc/kubernetes/pki/ca.crt
+# Seconds of the computer's clock for all programs to be well, and then for the hook.
+limit=300
+cd /
+
+# fail REASON... ends the change. kiln.service puts the old files back.
+fail() {
+	echo "$*" >"$run/why"
+	exit 1
+}
+
+# put FILE writes standard input to FILE: whole or not at all, even if the power fails.
+put() {
+	rm -f "$1.new" && cat >"$1.new" && { sync "$1.new" 2>/dev/null || sync; } && mv -f "$1.new" "$1"
+}
+
+# full ends the change before anything has changed.
+full() {
+	fail "the files of before cannot be kept: make room in $lib"
+}
+
+# place SOURCE PATH moves a copy of a file, with its mode and owner, to its place in one step. Until
+# then its name begins with a dot: a kubelet ignores such manifests.
+place() {
+	file=$root$2
+	part=${file%/*}/.${file##*/}.kiln
+	(umask 022 && mkdir -p "${file%/*}")
+	{ rm -f "$part" && cp -p "$1" "$part" && mv -f "$part" "$file"; } || fail "$2 cannot be written"
+	! command -v restorecon >/dev/null || restorecon "$file" || :
+}
+
+# save keeps what the change overwrites: files, the state of the hook, and this program. A machine
+# whose programs start anew goes through the last steps of its hook again.
+save() {
+	mkdir -p "$before.new/tree" || full
+	while IFS= read -r path; do
+		[ ! -e "$root$path" ] || {
+			mkdir -p "$before.new/tree${path%/*}" && cp -p "$root$path" "$before.new/tree$path"
+		} || full
+	done <"$stage/paths"
+	cp "$stage/change" "$stage/paths" "$stage/commands" "$stage/restarts" "$before.new/" || full
+	again <"$lib/state" >"$before.new/state" || full
+	readlink "$pki/kubelet-client-current.pem" >"$before.new/current" || :
+	sync
+	mv "$before.new" "$before"
+	sync
+}
+
+# present FILE makes it the kubelet's client certificate. The kubelet may have one of its own by
+# now, which an older CA has signed.
+present() {
+	ln -sfn "$1" "$pki/.current.kiln"
+	mv -fT "$pki/.current.kiln" "$pki/kubelet-client-current.pem"
+}
+
+# again prints the state of the hook without the steps that wait for health, if something starts
+# anew.
+again() {
+	if [ -s "$stage/restarts" ]; then
+		sed -E 's/,"(kubelet|control-plane|ready|node|network|done)":[0-9]*//g'
+	else
+		cat
+	fi
+}
+
+# write puts all files in their places.
+write() {
+	while IFS= read -r path; do
+		if [ -f "$stage/tree$path" ]; then
+			place "$stage/tree$path" "$path"
+			continue
+		fi
+		rm -f "$root$path"
+		# The container runtime looks into the folder of a registry, even if it is empty.
+		case $path in
+		/etc/containerd/certs.d/*) rmdir "$root${path%/*}" 2>/dev/null || : ;;
+		*) ;;
+		esac
+	done <"$stage/paths"
+	if [ -e "$root$client" ] && grep -qx -e "$client" -e "$cas" "$stage/paths"; then
+		present "${client##*/}"
+	fi
+	state=$(newer)
+	echo "$state" | again | put "$lib/state"
+}
+
+# newer prints the state of the hook with the newer document. Steps that the older one did not have
+# count as done: scripts of a first boot do not run on a machine that runs.
+newer() {
+	{
+		read -r _ && read -r steps && IFS= read -r self
+	} <"$lib/state"
+	# shellcheck disable=SC2013 # words are wanted
+	for step in $(sed -n "s/^steps='\(.*\)'$/\1/p" "$etc/machine"); do
+		case $steps in
+		*"\"$step\":"*) ;;
+		*) steps="$steps,\"$step\":0" ;;
+		esac
+	done
+	sum=$(sha256sum <"$etc/files")
+	printf '%s\n' "${sum%% *}" "$steps" "$self"
+}
+
+# load runs the commands with which the running system takes the files.
+load() {
+	systemctl daemon-reload
+	set -f # a pattern is for systemctl: it finds no unit, or one
+	while read -r words; do
+		# shellcheck disable=SC2086 # words are wanted
+		$words </dev/null || [ "$from" = "$before" ] ||
+			fail "this failed: $words; mend cluster.yaml and render again"
+	done <"$from/commands"
+	set +f
+}
+
+# restarts NAME: it is to start anew.
+restarts() {
+	grep -qx -- "$1" "$from/restarts"
+}
+
+# processes POD prints those of a static pod: what has the name of its program, in its own group.
+processes() {
+	for logs in "$root/var/log/pods/kube-system_$1-$node"_*; do
+		for process in "$root"/proc/[0-9]*; do
+			name=''
+			! { read -r name <"$process/comm"; } 2>/dev/null ||
+				[ "$name" != "$(printf %.15s "$1")" ] ||
+				! grep -q "pod${logs##*_}" "$process/cgroup" 2>/dev/null ||
+				printf '%s ' "${process##*/}"
+		done
+	done
+}
+
+# end stops what is to start anew. A kubelet that runs would need half a minute to end a static pod
+# and to start it with another manifest; one that starts does not wait. The API server ends before
+# etcd, which it needs for that.
+end() {
+	[ -s "$from/restarts" ] || return 0
+	systemctl stop kubelet.service
+	for pod in kube-vip haproxy kube-scheduler kube-controller-manager kube-apiserver etcd; do
+		! restarts "$pod" || end_pod "$pod"
+	done
+}
+
+# end_pod POD ends a static pod. At a second signal the API server drops the requests that it still
+# serves: so each comes two seconds after the one before.
+end_pod() {
+	signal=TERM tries=0
+	while processes=$(processes "$1") && [ -n "$processes" ]; do
+		# shellcheck disable=SC2086 # each is a word
+		[ "$((tries % 10))" != 0 ] || kill -s "$signal" $processes 2>/dev/null || :
+		tries=$((tries + 1))
+		[ "$tries" -lt 60 ] || signal=KILL
+		# What was to start anew, and does not end, has the files of before when they are put back.
+		[ "$tries" -lt 90 ] || [ "$from" = "$before" ] || fail "$1 does not end"
+		[ "$tries" -lt 90 ] || return 0
+		sleep 0.2 || sleep 1
+	done
+}
+
+# clock sets $now to the seconds since the computer's start.
+clock() {
+	read -r now _ <"$root/proc/uptime"
+	now=${now%%.*}
+}
+
+# wait_for WHAT COMMAND... tries the command every second until $deadline, or until it sets $over.
+wait_for() {
+	what=$1 over=''
+	shift
+	until "$@"; do
+		clock
+		[ -n "$over" ] || [ "$now" -lt "$deadline" ] || over=yes
+		[ -z "$over" ] || fail "$what is not well: $(why)"
+		sleep 1
+	done
+}
+
+# why prints the last words of what is not well.
+why() {
+	case $what in
+	kubelet) journalctl -t kubelet -n 1 -o cat ;;
+	'its hook') sed 's/.*"steps":{[^}]*},//' "$lib/status.json" ;;
+	*)
+		# The newest one may be empty yet.
+		# shellcheck disable=SC2046 # the names have no spaces
+		tail -qn 1 /dev/null $(newest 2) | head -n 1 | cut -d ' ' -f 4-
+		;;
+	esac 2>&1 | cut -c -400
+}
+
+kubelet_is_well() {
+	# It exits at once if it cannot read its configuration, and systemd starts it again.
+	[ "$(systemctl show -p NRestarts --value kubelet.service)" -lt 3 ] 2>/dev/null || over=yes
+	curl -q -sf -m 5 --noproxy '*' -o /dev/null http://127.0.0.1:10248/healthz
+}
+
+# kubelet_stays: it is well, and has run for ten seconds. Some settings end it only some seconds
+# after its start.
+kubelet_stays() {
+	kubelet_is_well || return
+	since=$(systemctl show -p ActiveEnterTimestampMonotonic --value kubelet.service)
+	clock
+	[ "$((now - since / 1000000))" -ge 10 ]
+}
+
+# newest COUNT prints the logs of the newest containers of the static pod in $what. They have
+# numbers for names, which count the starts.
+newest() {
+	# shellcheck disable=SC2012 # the kubelet's names have no spaces
+	ls -t "$root/var/log/pods/kube-system_$what-$node"_*/"$what"/*.log 2>/dev/null | head -n "$1"
+}
+
+# pod_is_well [URL [OPTION...]]: the static pod in $what has processes, and answers. It has no more
+# time if it has ended three times.
+pod_is_well() {
+	log=$(newest 1) number=${log##*/}
+	number=${number%.log} number=${number:-0}
+	[ "${log%/*}" = "$folder" ] || folder=${log%/*} first=$number
+	[ "$((number - first))" -lt 3 ] || over=yes
+	[ -n "$(processes "$what")" ] || return 1
+	[ $# = 0 ] || curl -q -sf -m 5 --noproxy '*' -o /dev/null "$@"
+}
+
+# start starts anew what was ended, and waits for it.
+start() {
+	[ -s "$from/restarts" ] || return 0
+	clock
+	deadline=$((now + limit))
+	! restarts containerd.service || systemctl restart containerd.service ||
+		fail 'containerd does not start'
+	# Not start: somebody may have started it with the files of before.
+	systemctl restart kubelet.service || fail 'the kubelet does not start'
+	wait_for kubelet kubelet_is_well
+	api=$(sed -n "s/^api='\(.*\)'$/\1/p" "$etc/machine")
+	current=$pki/kubelet-client-current.pem folder='' number=0 first=0
+	while read -r pod options; do
+		# shellcheck disable=SC2086 # words are wanted
+		! restarts "$pod" || wait_for "$pod" pod_is_well $options
+	done <<END
+etcd http://127.0.0.1:2381/readyz
+kube-apiserver $api/readyz --cacert $root$cas --cert $current --key $current
+kube-controller-manager -k https://127.0.0.1:10257/healthz
+kube-scheduler -k https://127.0.0.1:10259/healthz
+kube-vip
+haproxy
+END
+}
+
+hook_is_done() {
+	! grep -q '"phase":"stopped"' "$lib/status.json" 2>/dev/null || over=yes
+	grep -q '"done":' "$lib/state"
+}
+
+# undo puts the old files back. It may be cut off too: the next start does it again.
+undo() {
+	end
+	while IFS= read -r path; do
+		rm -f "${root}${path%/*}/.${path##*/}.kiln"
+		if [ -f "$before/tree$path" ]; then
+			place "$before/tree$path" "$path"
+		else
+			rm -f "$root$path"
+		fi
+	done <"$before/paths"
+	read -r certificate <"$before/current" && present "$certificate"
+	put "$lib/state" <"$before/state"
+	sync
+	load
+	! restarts containerd.service || systemctl restart --no-block containerd.service || :
+	[ ! -s "$from/restarts" ] || systemctl restart --no-block kubelet.service || :
+	mv "$before" "$before.over"
+	rm -rf "$before.over"
+}
+
+trap '' PIPE HUP
+trap 'exit 1' INT TERM
+node=$(sed -n "s/^node='\(.*\)'$/\1/p" "$etc/machine") || :
+from=$stage
+case ${1-} in
+undo)
+	from=$before
+	undo
+	;;
+ended) # however the change ended
+	rm -rf "$run/applying" "$stage" "$before.new" "$before.over"
+	[ ! -e "$before" ] || systemctl restart --no-block kiln.service
+	;;
+*)
+	save
+	end
+	write
+	load
+	start
+	# It goes through its last steps again, and tells the cluster which document this machine runs.
+	rm -f "$lib/status.json"
+	systemctl restart kiln.service
+	clock
+	deadline=$((now + limit))
+	wait_for 'its hook' hook_is_done
+	! restarts kubelet.service || wait_for kubelet kubelet_stays
+	sync
+	mv "$before" "$before.over"
+	rm -rf "$before.over"
+	sync
+	;;
+esac
+exit

@@ -1,0 +1,346 @@
+#!/usr/bin/env bash
+# Changes machines in place, with restarts, by the lines of kiln plan: settings of the kubelet, flags
+# of the API server and of etcd, certificates that are renewed, and all of it back again.
+#
+#   inplace.sh [--keep] [--cuts NUMBER] [SCENARIO...]
+#
+#   many     three control planes and two workers, under a client that writes and reads all the time:
+#            nothing that was acknowledged is lost. In the end a machine is replaced, and the one that
+#            was changed and the new one have the same files.
+#   roots    the same machines: every root is rotated through all stages. What the old CA had signed
+#            is refused in the end.
+#   alone    one control plane and one worker: how many seconds the API is away
+#   harm     there too: a flag with which the API server ends, a setting with which the kubelet ends,
+#            a full disk, and NUMBER (10) kills and power cuts at random moments. Each time the machine
+#            has the files of its older or of its newer document, all of them, and the same command
+#            goes on.
+#
+# The machines are containers of this computer. Exits with 0 if all went well, 1 if something did
+# not, 77 if this computer cannot run the test.
+# shellcheck disable=SC2317 # the checks are called by their names, through within
+set -euo pipefail
+export MACHINES=container
+# shellcheck source=lib.sh
+source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+# shellcheck source=cluster.sh
+source "$here/cluster.sh"
+# shellcheck source=etcd.sh
+source "$here/etcd.sh"
+# shellcheck source=begin.sh
+source "$here/begin.sh"
+# shellcheck source=as-operator.sh
+source "$here/as-operator.sh"
+# shellcheck source=traces.sh
+source "$here/traces.sh"
+
+every=(many roots alone harm)
+keep='' cuts=10 scenarios=() arguments=("$@")
+while (($#)); do
+  case $1 in
+  --keep) keep=yes ;;
+  --cuts)
+    cuts=${2:-}
+    [[ $cuts =~ ^[0-9]+$ ]] || die "--cuts needs a number"
+    shift
+    ;;
+  -*) usage "$1" ;;
+  *) choose "$1" ;;
+  esac
+  shift
+done
+((${#scenarios[@]})) || scenarios=("${every[@]}")
+command -v jq >/dev/null || skip "needs jq"
+form_limit=240 step_limit=120 pause=0.5 asks=2
+
+own_programs() { CGO_ENABLED=0 go build -C "$here" -o "$tmp/" ./client; }
+
+begin "${arguments[@]}"
+
+# start NAME MACHINE...: a cluster of these machines.
+start() {
+  local machine
+  dir=$tmp/$case
+  render_case "$1"
+  machines=("${@:2}")
+  kiln render --config cluster.yaml --out nodes --review old || fail "the twin"
+  power_on=$SECONDS
+  for machine in "${machines[@]}"; do power "$machine"; done
+  within "$form_limit" "all nodes Ready" nodes_are_ready
+  within "$form_limit" "hook done on every machine" hooks_are_done
+  operator
+  ssh_by_vm
+  check_net
+}
+
+# lay TEXT lays a piece of YAML over the configuration, and renders. Before it the documents and the
+# twin become those of before.
+lay() {
+  if [[ -n $1 ]]; then
+    printf '%s\n' "$1" >"$dir/change.yaml"
+    lay_over "$dir/cluster.yaml" "$dir/change.yaml"
+  fi
+  if [[ -d $dir/new ]]; then
+    rm -rf "$dir/old"
+    mv "$dir/new" "$dir/old"
+  fi
+  rm -rf "$dir/nodes-before"
+  cp -a "$dir/nodes" "$dir/nodes-before"
+  kiln render --config cluster.yaml --out nodes --review new || fail "$case: the change is rendered"
+  operator
+}
+
+# change WHAT [TEXT]: what kiln plan says for the change, which no machine is replaced for.
+change() {
+  local machine line step
+  [[ $# == 1 ]] || lay "$2"
+  kiln plan old new -o json || fail "the plan of: $1"
+  cp "$tmp/attempt" "$tmp/plan.json"
+  [[ $(jq -r '[.machines[].verdict] | unique - ["restart", "nothing", "next replacement", "live"] | length' "$tmp/plan.json") == 0 ]] ||
+    fail "$1: no machine is replaced"
+  while read -r step <&3; do
+    case $(jq -r .do <<<"$step") in
+    restart | live) ;;
+    apply)
+      apply_objects "$step"
+      continue
+      ;;
+    *) fail "$1: the plan has another step" ;;
+    esac
+    line=$(jq -r '.how[] | select(startswith("kiln apply"))' <<<"$step")
+    for machine in $(jq -r '.machines[]' <<<"$step"); do
+      [[ " ${machines[*]} " != *" $machine "* ]] || apply_to "$machine" "$1" "$line"
+    done
+  done 3< <(jq -c '.steps[]' "$tmp/plan.json")
+  check_verify
+}
+
+# apply_objects STEP runs the commands of a step that applies API objects.
+apply_objects() {
+  local line
+  while read -r line <&4; do
+    line=${line% &&}
+    case $line in
+    'kiln unpack '*) kiln unpack "nodes/cp-1" --out objects --show-secrets || fail "$line" ;;
+    'kubectl apply '*) within "$step_limit" "$line" eval "${line/ -f objects/ -f $dir/objects}" ;;
+    'rm -r objects') rm -r "$dir/objects" ;;
+    *) fail "nobody can type: $line" ;;
+    esac
+  done 4< <(jq -r '.how[]' <<<"$1")
+}
+
+# apply_to MACHINE WHAT LINE
+apply_to() {
+  local words began=$SECONDS
+  line=${3%%  #*}
+  read -ra words <<<"${line//NAME/$1}"
+  [[ $1 != cp-* || ! -e $dir/away ]] || url_of "$1" >"$dir/away"
+  kiln "${words[@]:1}" || fail "$2: ${words[*]}"
+  says '^no differences; '
+  [[ ! -e $dir/away ]] || : >"$dir/away"
+  record "$2, $1: $((SECONDS - began)) s; $(grep '^started anew' "$tmp/attempt" || echo 'nothing started anew')"
+}
+
+max_pods="spec: {machines: {kubelet: {maxPods: 77}}}"
+flag="spec: {controlPlane: {apiServer: {extraArgs: [{name: audit-log-maxage, value: '9'}]}}}"
+quota="spec: {controlPlane: {etcd: {extraArgs: [{name: quota-backend-bytes, value: '4294967296'}]}}}"
+scheduler="spec: {controlPlane: {scheduler: {extraArgs: [{name: v, value: '3'}]}}}"
+
+# renew: new certificates of a later day.
+renew() {
+  kiln secrets renew cluster.yaml || fail "kiln secrets renew"
+  lay ''
+  change "secrets renew"
+}
+
+scenario_many() {
+  start fast-ha cp-1 cp-2 cp-3 worker-1 worker-2
+  within "$step_limit" "three votes" all_vote
+  operator_files
+  start_client
+  change maxPods "$max_pods"
+  change "a flag of the API server" "$flag"
+  change "a flag of etcd" "$quota"
+  change "a flag of the scheduler" "$scheduler"
+  renew
+  end_client 0
+  within "$step_limit" "all nodes Ready" nodes_are_ready
+  [[ $(kubectl get node worker-1 -o jsonpath='{.status.capacity.pods}') == 77 ]] || fail "77 pods"
+  same_as_new worker-1
+  check_net
+}
+
+scenario_roots() {
+  local stage
+  start fast-ha cp-1 cp-2 cp-3 worker-1 worker-2
+  within "$step_limit" "three votes" all_vote
+  operator_files
+  cp "$dir/cert" "$dir/old.cert"
+  cp "$dir/key" "$dir/old.key"
+  start_client
+  kiln secrets rotate ca etcd-ca front-proxy-ca service-account encryption --config cluster.yaml ||
+    fail "kiln secrets rotate"
+  for stage in trust issue drop; do
+    [[ $stage == trust ]] || kiln secrets rotate ca etcd-ca front-proxy-ca service-account encryption \
+      --config cluster.yaml --next --all-replaced || fail "kiln secrets rotate --next"
+    lay ''
+    change "stage $stage"
+    operator_files
+    [[ $stage == drop ]] || within "$step_limit" "pods are new" restart_pods
+    [[ $stage != issue ]] || within "$step_limit" "every Secret is written with the new key" rewrite
+  done
+  end_client 0
+  within "$step_limit" "all nodes Ready" nodes_are_ready
+  within "$step_limit" "CoreDNS Available" coredns_is_available
+  for machine in "${control_planes[@]}"; do
+    [[ $(answer "$machine" --cert "$dir/old.cert" --key "$dir/old.key") == 401 ]] ||
+      fail "$machine does not refuse a certificate of the old CA"
+  done
+  record "what the old CA had signed is refused"
+  check_net
+}
+restart_pods() {
+  local object
+  for object in $(kubectl get deployments,daemonsets -A -o jsonpath='{range .items[*]}{.metadata.namespace}/{.kind}/{.metadata.name} {end}'); do
+    kubectl -n "${object%%/*}" rollout restart "${object#*/}" || return
+  done
+  for object in $(kubectl get deployments,daemonsets -A -o jsonpath='{range .items[*]}{.metadata.namespace}/{.kind}/{.metadata.name} {end}'); do
+    kubectl -n "${object%%/*}" rollout status "${object#*/}" --timeout 60s || return
+  done
+}
+rewrite() {
+  local status
+  kubectl get secrets -A -o json >"$tmp/secrets.json" && kubectl replace -f "$tmp/secrets.json"
+  status=$?
+  rm -f "$tmp/secrets.json"
+  return "$status"
+}
+
+# same_as_new MACHINE: replaced with the same document it has the same files.
+same_as_new() {
+  listed "$1" "$dir/changed"
+  kubectl drain "$1" --ignore-daemonsets --delete-emptydir-data --timeout=60s >"$tmp/attempt" 2>&1 ||
+    fail "$1 is drained"
+  forget_boots "$1"
+  check_net "$1"
+  vm kill "$1"
+  power "$1"
+  within "$form_limit" "the new $1 is done" is_done "$1"
+  within "$step_limit" "all nodes Ready with it" nodes_are_ready
+  listed "$1" "$dir/new-one"
+  diff "$dir/changed" "$dir/new-one" >"$tmp/attempt" || fail "the one that was changed and the new one differ"
+  record "a new $1 has the same files"
+}
+listed() { # listed MACHINE FILE: what the script of kiln verify lists of it
+  kiln verify "nodes/$1" --script || fail "the script of kiln verify"
+  vm ssh "$1" sh -s <"$tmp/attempt" >"$2"
+}
+
+# watch_api asks the API server ten times a second. unwatch prints for how long it was away.
+watch_api() {
+  while :; do
+    printf '%s %s\n' "$(date +%s%1N)" "$(curl -sk -m 1 -o /dev/null -w '%{http_code}' https://10.10.0.11:6443/readyz)"
+    sleep 0.1
+  done >"$dir/asked" &
+  watcher=$!
+}
+unwatch() {
+  kill "$watcher"
+  wait "$watcher" || true
+  awk '$2 != 200 && $2 != 401 { if (!from) from = $1; next } from { away += $1 - from; from = 0 }
+    END { printf "%.1f s\n", away / 10 }' "$dir/asked"
+}
+
+scenario_alone() {
+  local what
+  start fast cp-1 worker-1
+  for what in max_pods flag quota scheduler; do
+    watch_api
+    change "$what" "${!what}"
+    record "$what: the API was away for $(unwatch)"
+  done
+  watch_api
+  renew
+  record "secrets renew: the API was away for $(unwatch)"
+  within "$step_limit" "CoreDNS Available" coredns_is_available
+  check_net
+}
+
+# put_back MACHINE WHAT PATTERN: kiln apply says why it puts the machine back, and all is as before.
+put_back() {
+  local began=$SECONDS
+  kiln apply "nodes/$1" --since old --ssh "$1" && fail "$2: it was applied"
+  says "$3"
+  says '; the machine is as it was before$'
+  record "$2, $1: as before after $((SECONDS - began)) s: $(grep -o 'kiln apply: .*' "$tmp/attempt" | cut -c 1-160)"
+  within "$step_limit" "hook done on every machine" hooks_are_done
+  within "$step_limit" "all nodes Ready" nodes_are_ready
+  kiln verify "nodes-before/$1" --ssh "$1" || fail "$2: $1 differs from its older document"
+}
+
+# undo_lay: the configuration and the documents of before.
+undo_lay() {
+  cp "$dir/cluster.before" "$dir/cluster.yaml"
+  rm -rf "$dir/nodes" "$dir/new"
+  cp -a "$dir/nodes-before" "$dir/nodes"
+}
+
+scenario_harm() {
+  local cut machine how runs
+  start fast cp-1 worker-1
+  cp "$dir/cluster.yaml" "$dir/cluster.before"
+  lay "spec: {controlPlane: {apiServer: {extraArgs: [{name: service-account-max-token-expiration, value: 1m}]}}}"
+  put_back cp-1 "a flag that ends the API server" 'kube-apiserver is not well: .*expiration'
+  undo_lay
+  lay "spec: {workers: {machines: {kubelet: {enforceNodeAllocatable: [pods, system-reserved], systemReservedCgroup: /nope}}}}"
+  put_back worker-1 "a setting that ends the kubelet" 'kubelet is not well: '
+  undo_lay
+
+  lay "spec: {machines: {kubelet: {maxPods: 77}}, controlPlane: {apiServer: {extraArgs: [{name: audit-log-maxage, value: '9'}]}}}"
+  # There is no room for the files of before.
+  vm ssh worker-1 'cp -a /var/lib/kiln /run/kept && mount -t tmpfs -o size=32k,mode=700 none /var/lib/kiln &&
+    cp -a /run/kept/. /var/lib/kiln/'
+  put_back worker-1 "a full disk" 'make room in /var/lib/kiln'
+  vm ssh worker-1 'umount --lazy /var/lib/kiln'
+  for ((cut = 1; cut <= cuts; cut++)); do
+    machine=worker-1 how=killed
+    ((cut % 3)) || machine=cp-1
+    ((cut % 2)) || how='without power'
+    (kiln apply "nodes/$machine" --since old --ssh "$machine" || :) &
+    sleep "$((RANDOM % 6)).$((RANDOM % 10))"
+    if [[ $how == killed ]]; then
+      vm ssh "$machine" systemctl kill --signal "$((cut % 4 == 1 ? 9 : 15))" kiln-apply || true
+    else
+      vm kill "$machine"
+    fi
+    wait $!
+    if [[ $how != killed ]]; then
+      forget_boots "$machine" || true
+      vm again "$machine"
+      within "$step_limit" "$machine starts again" is_done "$machine"
+    fi
+    within "$step_limit" "hook done on every machine" hooks_are_done
+    within "$step_limit" "all nodes Ready" nodes_are_ready
+    runs=newer
+    kiln verify "nodes/$machine" --ssh "$machine" || {
+      runs=older
+      kiln verify "nodes-before/$machine" --ssh "$machine" || fail "$machine is as none of its documents"
+    }
+    record "cut $cut: $machine, $how, has the files of the $runs document"
+    if [[ $runs == newer ]]; then # back again
+      kiln render --config cluster.yaml --review new
+      mv "$dir/nodes" "$dir/nodes-newer"
+      cp -a "$dir/nodes-before" "$dir/nodes"
+      kiln apply "nodes/$machine" --since new --ssh "$machine" || fail "$machine goes back"
+      rm -rf "$dir/nodes"
+      mv "$dir/nodes-newer" "$dir/nodes"
+    fi
+  done
+  change "after the cuts"
+}
+
+for case in "${scenarios[@]}"; do
+  "scenario_$case"
+  [[ -n $keep && ${#scenarios[@]} == 1 ]] || vm off
+done
+printf '\nSeconds since the last power-on:\n'
+cat "$tmp/summary"
