@@ -386,6 +386,6 @@ func TestBootPutsBack(t *testing.T) {
 
 		must(t, os.Remove(m.root+"/run/kiln/applying"))
 		m.at(change, "exit 1\n")
-		m.wantFaults("FAULT unwritable /var/lib/kiln/before: ")
+		m.wantFaults("FAULT unwritable " + m.root + "/var/lib/kiln/before: ")
 	})
 }
