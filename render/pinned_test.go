@@ -71,7 +71,7 @@ func TestUnpinned(t *testing.T) {
 		return before + "images: []\n"
 	})
 	require.EqualError(t, err, strings.Join([]string{
-		"cluster.yaml:7:22: kubernetesVersion: etcd: image registry.k8s.io/etcd:3.6.8-0: ",
+		"cluster.yaml:7:22: kubernetesVersion: etcd: image registry.k8s.io/etcd:3.6.11-0: ",
 		"cluster.yaml:7:22: kubernetesVersion: coredns: image " +
 			"registry.k8s.io/coredns/coredns:v1.14.2: ",
 		"cluster.yaml:7:22: kubernetesVersion: pause: image registry.k8s.io/pause:3.10.2: ",

@@ -53,8 +53,8 @@ var portRefusals = []refusal{
 var imageRefusals = []refusal{
 	{name: "image of a static pod", breaks: func(m *machine) {
 		m.pod("etcd", "registry.k8s.io/etcd:", "registry.example.com/etcd:")
-	}, want: `static pod etcd: has the image "registry.example.com/etcd:3.6.8-0", kiln images ` +
-		`lists "registry.k8s.io/etcd:3.6.8-0"; set spec.images.etcd`},
+	}, want: `static pod etcd: has the image "registry.example.com/etcd:3.6.11-0", kiln images ` +
+		`lists "registry.k8s.io/etcd:3.6.11-0"; set spec.images.etcd`},
 	{name: "image of an object",
 		objects: replaced("Deployment", "coredns", "registry.k8s.io", "registry.example.com"),
 		want:    `Deployment coredns: has the image "registry.example.com/coredns/coredns:`},

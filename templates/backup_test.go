@@ -28,7 +28,7 @@ func streamed(data []byte) string {
 	var b strings.Builder
 	for piece := range slices.Chunk(data, 700) {
 		fmt.Fprintf(&b, `{"result":{"header":{"cluster_id":"1","member_id":"2","revision":"7",`+
-			`"raft_term":"2"},"remaining_bytes":"1","blob":"%s","version":"3.6.8"}}`+"\n",
+			`"raft_term":"2"},"remaining_bytes":"1","blob":"%s","version":"3.6.11"}}`+"\n",
 			base64.StdEncoding.EncodeToString(piece))
 	}
 	return b.String()

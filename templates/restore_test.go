@@ -12,8 +12,8 @@ func (m *aMachine) restores() {
 	m.data["steps"] = strings.Replace(m.data["steps"], " etcd ", " restore etcd ", 1)
 	m.data["etcd_cluster"] += "-2"
 	m.data["etcd_snapshot"] = "/var/backups/etcd/a.db"
-	m.data["etcd_image"] = "registry.k8s.io/etcd:3.6.8-0"
-	m.know("images", "registry.k8s.io/etcd:3.6.8-0\n")
+	m.data["etcd_image"] = "registry.k8s.io/etcd:3.6.11-0"
+	m.know("images", "registry.k8s.io/etcd:3.6.11-0\n")
 	m.at("/var/backups/etcd/a.db", "snapshot")
 	must(m.t, os.Symlink("fakes/ctr", m.bin+"/ctr"))
 }
@@ -30,7 +30,7 @@ const (
 	restoring     = "-n k8s.io run --rm --mount " +
 		"type=bind,src=ROOT/var/lib/etcd,dst=ROOT/var/lib/etcd,options=rbind:rw " +
 		"--mount type=bind,src=ROOT/var/backups/etcd,dst=ROOT/var/backups/etcd,options=rbind:ro " +
-		"registry.k8s.io/etcd:3.6.8-0 kiln-restore " +
+		"registry.k8s.io/etcd:3.6.11-0 kiln-restore " +
 		"etcdutl snapshot restore ROOT/var/backups/etcd/a.db --data-dir " +
 		"ROOT/var/lib/etcd/restore --name cp-1 " +
 		"--initial-cluster cp-1=https://10.0.0.11:2380 --initial-advertise-peer-urls " +
@@ -78,7 +78,7 @@ var restoreRows = []struct {
 		m.restores()
 		m.know("images", "another\n")
 	}, waits: true,
-		fault: "etcd-restore registry.k8s.io/etcd:3.6.8-0: ctr: no such host; "},
+		fault: "etcd-restore registry.k8s.io/etcd:3.6.11-0: ctr: no such host; "},
 	{name: "no snapshot", arrange: func(m *aMachine) {
 		m.restores()
 		must(m.t, os.Remove(m.root+"/var/backups/etcd/a.db"))

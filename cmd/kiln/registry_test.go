@@ -12,7 +12,7 @@ import (
 )
 
 // registry starts a registry with every image, for amd64 and arm64, and puts its URL into
-// $REGISTRY. The words of the file moved are images, such as etcd:3.6.8-0, whose tags stand for
+// $REGISTRY. The words of the file moved are images, such as etcd:3.6.11-0, whose tags stand for
 // something else; those of the file gone are not there.
 func registry(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) > 0 {

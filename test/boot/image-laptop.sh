@@ -80,7 +80,7 @@ image "$registry/kube-proxy:v$KUBERNETES" -base "$store/proxy.tar" \
   "/usr/local/bin/kube-proxy=$kubernetes/kube-proxy" "${tables[@]}"
 image "$registry/etcd:$ETCD-0" "/usr/local/bin/etcd=$bin/etcd-$ETCD/etcd" \
   "/usr/local/bin/etcdctl=$bin/etcdctl-$ETCD/etcdctl" \
-  "/usr/local/bin/etcdutl=$bin/etcdutl-$ETCD/etcdutl"
+  "/usr/local/bin/etcdutl=$bin/etcdutl-$ETCDUTL/etcdutl"
 image "$registry/coredns/coredns:v$COREDNS" -entrypoint /coredns \
   "/coredns=$bin/coredns-$COREDNS/coredns"
 image "$registry/pause:$PAUSE" -entrypoint /pause "/pause=$work/pause"

@@ -43,7 +43,7 @@ inputs=$(
   cd "$here"
   find image.sh build.sh iptables rootfs mkimg pause probe vip -type f -print0 | sort -z |
     xargs -0 sha256sum
-  echo "$KUBERNETES $ETCD $COREDNS $PAUSE $CONTAINERD $HAPROXY $KUBE_VIP $IGNITION $FLANNEL $FLANNEL_PLUGIN $DEBIAN"
+  echo "$KUBERNETES $ETCD $ETCDUTL $COREDNS $PAUSE $CONTAINERD $HAPROXY $KUBE_VIP $IGNITION $FLANNEL $FLANNEL_PLUGIN $DEBIAN"
 )
 is_made() { [[ -e $cache/node.img && $inputs == "$(cat "$cache/node.inputs" 2>/dev/null)" ]]; }
 ! is_made || exit 0 # also while somebody else builds something
@@ -59,7 +59,7 @@ VARIABLES=$(release_variables) \
   compile kubernetes "$KUBERNETES" $k8s $k8s/cmd/{kubeadm,kubelet,kubectl,kube-proxy,kube-apiserver,kube-controller-manager,kube-scheduler}
 compile etcd "$ETCD" go.etcd.io/etcd/server/v3{,}
 compile etcdctl "$ETCD" go.etcd.io/etcd/etcdctl/v3{,}
-compile etcdutl "$ETCD" go.etcd.io/etcd/etcdutl/v3{,}
+compile etcdutl "$ETCDUTL" go.etcd.io/etcd/etcdutl/v3{,}
 compile coredns "$COREDNS" github.com/coredns/coredns{,}
 compile containerd $CONTAINERD $ctrd $ctrd/cmd/{containerd,containerd-shim-runc-v2,ctr}
 # Ignition links with libblkid. Debian has no SELinux labels to restore, as Flatcar has not.
@@ -108,7 +108,7 @@ tables=()
 for program in {iptables,ip6tables}{,-save,-restore}; do tables+=("/usr/sbin/$program=$here/iptables"); done
 image "$registry/kube-proxy:v$KUBERNETES" -base "$store/proxy.tar" /usr/local/bin/kube-proxy="$kubernetes/kube-proxy" "${tables[@]}"
 image "$registry/etcd:$ETCD-0" /usr/local/bin/etcd="$bin/etcd-$ETCD/etcd" /usr/local/bin/etcdctl="$bin/etcdctl-$ETCD/etcdctl" \
-  /usr/local/bin/etcdutl="$bin/etcdutl-$ETCD/etcdutl"
+  /usr/local/bin/etcdutl="$bin/etcdutl-$ETCDUTL/etcdutl"
 image "$registry/coredns/coredns:v$COREDNS" -entrypoint /coredns /coredns="$bin/coredns-$COREDNS/coredns"
 image "$registry/pause:$PAUSE" -entrypoint /pause /pause="$work/pause"
 # The programs of Debian's HAProxy and our own vip, under the names that kiln gives to a machine.

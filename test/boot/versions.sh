@@ -5,12 +5,14 @@
 # The parts of each minor of Kubernetes, as render/facts/target/release.go names them: Kubernetes, etcd,
 # CoreDNS, pause.
 case $minor in
-1.34) parts=(1.34.4 3.6.5 1.12.1 3.10.1) ;;
-1.35) parts=(1.35.4 3.6.6 1.13.1 3.10.1) ;;
-1.36) parts=(1.36.3 3.6.8 1.14.2 3.10.2) ;;
+1.34) parts=(1.34.4 3.6.11 1.12.1 3.10.1) ;;
+1.35) parts=(1.35.4 3.6.11 1.13.1 3.10.1) ;;
+1.36) parts=(1.36.3 3.6.11 1.14.2 3.10.2) ;;
 1.37) parts=(1.37.1 3.7.0 1.14.6 3.10.2) ;;
 *) die "KILN_BOOT_MINOR is 1.34, 1.35, 1.36 or 1.37, or a release of one, not $release" ;;
 esac
+# The checksum database does not know the module of etcdutl 3.6.11.
+ETCDUTL=${parts[1]/3.6.11/3.6.8}
 KUBERNETES=${parts[0]} ETCD=${parts[1]} COREDNS=${parts[2]} PAUSE=${parts[3]}
 [[ $release == "$minor" ]] || KUBERNETES=$release
 

@@ -18,11 +18,12 @@ type Release struct {
 }
 
 // Releases is the table of the known minors, without a gap. The tags are constants of kubeadm
-// 1.34.4, 1.35.4, 1.36.3 and 1.37.1 (cmd/kubeadm/app/constants/constants.go).
+// 1.34.4, 1.35.4, 1.36.3 and 1.37.1 (cmd/kubeadm/app/constants/constants.go); etcd's of older
+// minors are those that kubeadm 1.37 has for them, from which the way to etcd 3.7 is open.
 var Releases = []Release{
-	{Minor: 34, Etcd: "3.6.5-0", CoreDNS: "v1.12.1", Pause: "3.10.1", FlexVolume: true},
-	{Minor: 35, Etcd: "3.6.6-0", CoreDNS: "v1.13.1", Pause: "3.10.1", FlexVolume: true},
-	{Minor: 36, Etcd: "3.6.8-0", CoreDNS: "v1.14.2", Pause: "3.10.2"},
+	{Minor: 34, Etcd: "3.6.11-0", CoreDNS: "v1.12.1", Pause: "3.10.1", FlexVolume: true},
+	{Minor: 35, Etcd: "3.6.11-0", CoreDNS: "v1.13.1", Pause: "3.10.1", FlexVolume: true},
+	{Minor: 36, Etcd: "3.6.11-0", CoreDNS: "v1.14.2", Pause: "3.10.2"},
 	{Minor: 37, Etcd: "3.7.0-0", CoreDNS: "v1.14.6", Pause: "3.10.2"},
 }
 

@@ -181,13 +181,13 @@ func TestReleases(t *testing.T) {
 // TestReferences: where each image comes from.
 func TestReferences(t *testing.T) {
 	t.Parallel()
-	r := target.Release{Minor: 36, Etcd: "3.6.8-0", CoreDNS: "v1.14.2", Pause: "3.10.2"}
+	r := target.Release{Minor: 36, Etcd: "3.6.11-0", CoreDNS: "v1.14.2", Pause: "3.10.2"}
 	const mirror = "registry.test/k8s"
 	const usual = target.KubernetesRegistry
 	for _, row := range []struct{ component, repository, version, want string }{
 		{target.APIServer, usual, "v1.36.3", "registry.k8s.io/kube-apiserver:v1.36.3"},
 		{target.APIServer, mirror, "v1.36.3+x", "registry.test/k8s/kube-apiserver:v1.36.3_x"},
-		{target.Etcd, mirror, "v1.36.3", "registry.test/k8s/etcd:3.6.8-0"},
+		{target.Etcd, mirror, "v1.36.3", "registry.test/k8s/etcd:3.6.11-0"},
 		{target.CoreDNS, mirror, "v1.36.3", "registry.test/k8s/coredns:v1.14.2"},
 		{target.CoreDNS, usual, "v1.36.3", "registry.k8s.io/coredns/coredns:v1.14.2"},
 	} {
