@@ -14,6 +14,10 @@
 #            a full disk, and NUMBER (10) kills and power cuts at random moments. Each time the machine
 #            has the files of its older or of its newer document, all of them, and the same command
 #            goes on.
+#   versions three control planes and two workers that fetch their programs, under the client: from
+#            Kubernetes 1.36.2 to 1.36.3 and to 1.37, with a newer minor of etcd
+#   single   the same with one control plane, and how many seconds the API is away; then a mirror
+#            that has not what is wanted: nothing has changed
 #
 # The machines are containers of this computer. Exits with 0 if all went well, 1 if something did
 # not, 77 if this computer cannot run the test.
@@ -28,12 +32,20 @@ source "$here/cluster.sh"
 source "$here/etcd.sh"
 # shellcheck source=begin.sh
 source "$here/begin.sh"
+# shellcheck source=versions.sh
+source "$here/versions.sh"
+# shellcheck source=build.sh
+source "$here/build.sh"
+# shellcheck source=download.sh
+source "$here/download.sh"
+without=$KILN_BOOT_WITHOUT
+unset KILN_BOOT_WITHOUT
 # shellcheck source=as-operator.sh
 source "$here/as-operator.sh"
 # shellcheck source=traces.sh
 source "$here/traces.sh"
 
-every=(many roots alone harm)
+every=(many roots alone harm versions single)
 keep='' cuts=10 scenarios=() arguments=("$@")
 while (($#)); do
   case $1 in
@@ -52,9 +64,54 @@ done
 command -v jq >/dev/null || skip "needs jq"
 form_limit=240 step_limit=120 pause=0.5 asks=2
 
-own_programs() { CGO_ENABLED=0 go build -C "$here" -o "$tmp/" ./client; }
+own_programs() {
+  CGO_ENABLED=0 go build -C "$here" -o "$tmp/" ./client ./mirror
+  [[ " ${scenarios[*]} " =~ ' '(versions|single)' ' ]] || return 0
+  for one in 1.36.2 1.37; do KILN_BOOT_MINOR=$one "$here/image-fast.sh"; done
+  build_downloads
+  publish_images 1.36
+  publish_images 1.37
+}
+
+# publish_images MINOR: the mirror has the images of this minor.
+publish_images() (
+  release=$1 minor=$1 work=$tmp/work
+  # shellcheck source=versions.sh
+  source "$here/versions.sh"
+  mkdir -p "$work/images"
+  go build -C "$here" -o "$work/" ./mkimg
+  for program in kube-apiserver kube-controller-manager kube-scheduler; do
+    image "registry.k8s.io/$program:v$KUBERNETES" \
+      "/usr/local/bin/$program=$bin/kubernetes-$KUBERNETES/$program"
+  done
+  tables=()
+  for program in {iptables,ip6tables}{,-save,-restore}; do
+    tables+=("/usr/sbin/$program=$here/iptables")
+  done
+  image "registry.k8s.io/kube-proxy:v$KUBERNETES" -base "$store/proxy.tar" \
+    "/usr/local/bin/kube-proxy=$bin/kubernetes-$KUBERNETES/kube-proxy" "${tables[@]}"
+  image "registry.k8s.io/etcd:$ETCD-0" "/usr/local/bin/etcd=$bin/etcd-$ETCD/etcd" \
+    "/usr/local/bin/etcdctl=$bin/etcdctl-$ETCD/etcdctl" \
+    "/usr/local/bin/etcdutl=$bin/etcdutl-$ETCDUTL/etcdutl"
+  image "registry.k8s.io/coredns/coredns:v$COREDNS" -entrypoint /coredns \
+    "/coredns=$bin/coredns-$COREDNS/coredns"
+  for file in "$work"/images/*.tar; do publish_image "$file"; done
+  rm -rf "$work"
+)
 
 begin "${arguments[@]}"
+
+# adapt_case: machines that fetch their programs begin with an older release.
+adapt_case() {
+  [[ -n ${fetched:-} ]] || return 0
+  adapt_download
+  cat >"$dir/fetched.yaml" <<'END'
+spec:
+  kubernetesVersion: v1.36.2
+  machines: {registries: [{host: registry.k8s.io, mirrors: ["http://10.10.0.1:8080"]}]}
+END
+  lay_over "$dir/cluster.yaml" "$dir/fetched.yaml"
+}
 
 # start NAME MACHINE...: a cluster of these machines.
 start() {
@@ -91,7 +148,7 @@ lay() {
 
 # change WHAT [TEXT]: what kiln plan says for the change, which no machine is replaced for.
 change() {
-  local machine line step
+  local machine line step drain
   [[ $# == 1 ]] || lay "$2"
   kiln plan old new -o json || fail "the plan of: $1"
   cp "$tmp/attempt" "$tmp/plan.json"
@@ -100,6 +157,10 @@ change() {
   while read -r step <&3; do
     case $(jq -r .do <<<"$step") in
     restart | live) ;;
+    snapshot)
+      within "$step_limit" "a snapshot" eval "$(jq -r '.how[0]' <<<"$step")"
+      continue
+      ;;
     apply)
       apply_objects "$step"
       continue
@@ -107,8 +168,12 @@ change() {
     *) fail "$1: the plan has another step" ;;
     esac
     line=$(jq -r '.how[] | select(startswith("kiln apply"))' <<<"$step")
+    drain=$(jq -r '.how[] | select(startswith("kubectl drain"))' <<<"$step")
     for machine in $(jq -r '.machines[]' <<<"$step"); do
-      [[ " ${machines[*]} " != *" $machine "* ]] || apply_to "$machine" "$1" "$line"
+      [[ " ${machines[*]} " == *" $machine "* ]] || continue
+      [[ -z $drain ]] || within "$step_limit" "$machine is drained" eval "${drain//NAME/$machine}"
+      apply_to "$machine" "$1" "$line"
+      [[ -z $drain ]] || within 10 "$machine takes pods" kubectl uncordon "$machine"
     done
   done 3< <(jq -c '.steps[]' "$tmp/plan.json")
   check_verify
@@ -306,7 +371,7 @@ scenario_harm() {
     ((cut % 3)) || machine=cp-1
     ((cut % 2)) || how='without power'
     (kiln apply "nodes/$machine" --since old --ssh "$machine" || :) &
-    sleep "$((RANDOM % 6)).$((RANDOM % 10))"
+    sleep "$((RANDOM % 18)).$((RANDOM % 10))"
     if [[ $how == killed ]]; then
       vm ssh "$machine" systemctl kill --signal "$((cut % 4 == 1 ? 9 : 15))" kiln-apply || true
     else
@@ -336,6 +401,71 @@ scenario_harm() {
     fi
   done
   change "after the cuts"
+}
+
+# begin_fetched NAME MACHINE...: a cluster of machines that fetch their programs.
+begin_fetched() {
+  local fetched=yes
+  : >"$tmp/mirror.log"
+  [[ -n ${published:-} ]] || publish 1.36.2 1.36.3 1.37.1
+  published=yes
+  local -x KILN_BOOT_WITHOUT=$without KILN_BOOT_MINOR=1.36.2
+  start "$@"
+  within "$step_limit" "each node has v1.36.2" all_have v1.36.2
+}
+
+# all_have VERSION: the kubelet of each Node, and each component, is of this version.
+all_have() {
+  local found
+  found=$(kubectl get nodes -o jsonpath='{range .items[*]}{.status.nodeInfo.kubeletVersion}{"\n"}{end}') &&
+    ! grep -vx "$1" <<<"$found" || return
+  found=$(kubectl -n kube-system get pods \
+    -o jsonpath='{range .items[*].spec.containers[*]}{.image}{"\n"}{end}') &&
+    [[ $(grep -c "/kube-[a-z-]*:$1\$" <<<"$found") -gt 3 ]] &&
+    ! grep '/kube-' <<<"$found" | grep -v ":$1\$"
+}
+
+# upgrade VERSION
+upgrade() {
+  change "$1" "spec: {kubernetesVersion: $1}"
+  within "$step_limit" "each node and component has $1" all_have "$1"
+}
+
+scenario_versions() {
+  begin_fetched fast-ha cp-1 cp-2 cp-3 worker-1 worker-2
+  within "$step_limit" "three votes" all_vote
+  operator_files
+  start_client
+  upgrade v1.36.3
+  upgrade v1.37.1
+  end_client 0
+  within "$step_limit" "three votes" all_vote
+  within "$step_limit" "all nodes Ready" nodes_are_ready
+  local -x KILN_BOOT_WITHOUT=$without
+  same_as_new worker-1
+  check_net
+}
+
+scenario_single() {
+  begin_fetched fast cp-1 worker-1
+  cp "$dir/cluster.yaml" "$dir/cluster.before"
+  printf 'missing kubelet\n' >"$tmp/trouble"
+  lay "spec: {kubernetesVersion: v1.36.3}"
+  kiln apply nodes/worker-1 --since old --ssh worker-1 && fail "a kubelet that no mirror has"
+  says '/kubelet cannot be fetched: .*404'
+  printf 'missing kube-scheduler\n' >"$tmp/trouble"
+  kiln apply nodes/cp-1 --since old --ssh cp-1 && fail "an image that no registry has"
+  says 'kube-scheduler:v1.36.3 cannot be pulled: '
+  rm "$tmp/trouble"
+  undo_lay
+  kiln verify nodes/cp-1 --ssh cp-1 || fail "cp-1 is as it was"
+  for version in v1.36.3 v1.37.1; do
+    watch_api
+    upgrade "$version"
+    record "$version: the API was away for $(unwatch)"
+  done
+  within "$step_limit" "CoreDNS Available" coredns_is_available
+  check_net
 }
 
 for case in "${scenarios[@]}"; do

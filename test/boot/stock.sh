@@ -39,6 +39,8 @@ source "$here/build.sh"
 source "$here/cluster.sh"
 # shellcheck source=begin.sh
 source "$here/begin.sh"
+# shellcheck source=download.sh
+source "$here/download.sh"
 
 every=(
   cloud-init ignition readme sysext packages unsigned serve power cut sick slow noexec digest
@@ -54,69 +56,16 @@ while (($#)); do
 done
 ((${#scenarios[@]})) || scenarios=("${every[@]}")
 
-overlay=stock # of the folder clusters
-
 own_programs() { CGO_ENABLED=0 go build -C "$here" -o "$tmp/" ./mirror; }
-
-# What these machines do not have, of the tree that image-fast.sh unpacked.
-tree=$cache/fast/tree
-export KILN_BOOT_WITHOUT="usr/local/bin/kubelet usr/local/bin/kubeadm usr/local/bin/kubectl \
-  usr/local/bin/containerd usr/local/bin/containerd-shim-runc-v2 usr/local/bin/ctr usr/bin/runc \
-  usr/sbin/runc opt/cni etc/systemd/system/containerd.service \
-  etc/systemd/system/multi-user.target.wants/containerd.service"
 
 if [[ -z ${KILN_BOOT_ALONE:-} ]]; then
   "$here/alone.sh" true # before minutes go into the image
   packages gnupg squashfs-tools
   "$here/image-fast.sh"
-  plugins=github.com/containernetworking/plugins cri=sigs.k8s.io/cri-tools
-  ( # the lock ends with this shell
-    work_alone
-    VARIABLES=$plugins/pkg/utils/buildversion.BuildVersion=v$CNI_PLUGINS \
-      compile cni-plugins "$CNI_PLUGINS" $plugins \
-      $plugins/plugins/{main/bridge,main/loopback,ipam/host-local,meta/portmap}
-    VARIABLES=$cri/pkg/version.Version=v$CRICTL compile crictl "$CRICTL" $cri $cri/cmd/crictl
-  )
+  build_downloads
 fi
 begin "${arguments[@]}"
 form_limit=240 step_limit=90 pause=0.5 asks=2
-for runc in "$tree"/usr/{sbin,bin}/runc; do [[ ! -e $runc ]] || break; done
-[[ -e $runc ]] || die "there is no runc in $tree"
-RUNC=$(chroot "$tree" "${runc#"$tree"}" --version | sed -n 's/^runc version //p' | tr -d '\r')
-
-# adapt_runc lets the fetched runc start containers where nothing may lower an OOM score; see
-# image-fast.sh, whose own wrapper starts the runc of the image.
-adapt_runc() {
-  export KILN_BOOT_ADD=$tmp/add
-  local drop_ins=$KILN_BOOT_ADD/usr/lib/systemd/system/containerd.service.d
-  mkdir -p "$drop_ins" "$KILN_BOOT_ADD/usr/local/sbin"
-  sed 's|/usr/sbin/runc|/opt/bin/runc|' "$tree/usr/local/sbin/runc" \
-    >"$KILN_BOOT_ADD/usr/local/sbin/runc"
-  chmod 755 "$KILN_BOOT_ADD/usr/local/sbin/runc"
-  printf '[Service]\nEnvironment=PATH=/usr/local/sbin:/opt/bin:/usr/sbin:/usr/bin:/sbin:/bin\n' \
-    >"$drop_ins/container.conf"
-}
-
-# publish makes the mirror's folder: the programs of the image, packed as they are published.
-publish() {
-  local root=$tmp/mirror.d
-  mkdir -p "$root/release/v$KUBERNETES/bin/linux/amd64" "$tmp/pack/bin"
-  cp "$tree/usr/local/bin/kubelet" "$root/release/v$KUBERNETES/bin/linux/amd64/"
-  cp "$tree"/usr/local/bin/{containerd,containerd-shim-runc-v2,ctr} "$tmp/pack/bin/"
-  tar -C "$tmp/pack" -czf "$root/containerd.tar.gz" bin
-  cp "$runc" "$root/runc.amd64"
-  tar -C "$bin/cni-plugins-$CNI_PLUGINS" -czf "$root/cni-plugins.tgz" .
-  tar -C "$bin/crictl-$CRICTL" -czf "$root/crictl.tar.gz" crictl
-  {
-    printf '%s\n' 'apiVersion: kiln.dev/v1alpha1' 'kind: Lock' 'artifacts:'
-    entry kubelet "$KUBERNETES" "release/v$KUBERNETES/bin/linux/amd64/kubelet"
-    entry containerd "$CONTAINERD" containerd.tar.gz
-    entry runc "$RUNC" runc.amd64
-    entry cniPlugins "$CNI_PLUGINS" cni-plugins.tgz
-    entry crictl "$CRICTL" crictl.tar.gz
-    entry kubernetes-flatcar "$KUBERNETES" "extensions/kubernetes-v$KUBERNETES-x86-64.raw"
-  } >"$tmp/cluster.lock.yaml"
-}
 
 # publish_extension packs the kubelet and the CNI plugins as flatcar/sysext-bakery does
 # (kubernetes.sysext, lib/generate.sh), with the units that start the kubelet by themselves.
@@ -143,6 +92,7 @@ publish_extension() {
     >"$root/usr/lib/extension-release.d/extension-release.kubernetes"
   mksquashfs "$root" "$tmp/mirror.d/extensions/kubernetes-v$KUBERNETES-x86-64.raw" \
     -all-root -noappend -quiet -no-progress
+  entry kubernetes-flatcar "$KUBERNETES" "extensions/kubernetes-v$KUBERNETES-x86-64.raw"
 }
 
 # publish_packages makes a repository as that of Kubernetes, with the packages of Debian that are
@@ -199,18 +149,9 @@ deb() { # deb NAME VERSION [FIELD...]
   } >>"$repository/Packages"
 }
 
-entry() { # entry NAME VERSION PATH
-  local sum
-  sum=$(sha256sum <"$tmp/mirror.d/$3")
-  printf -- '- {name: %s, version: "v%s", arch: amd64, url: "https://builds.example.com/%s", sha256: "%s"}\n' \
-    "$1" "$2" "$3" "${sum%% *}"
-}
-
 adapt_case() {
-  sed "s/CONTAINERD/$CONTAINERD/; s/RUNC/$RUNC/; s/CNI_PLUGINS/$CNI_PLUGINS/; s/CRICTL/$CRICTL/" \
-    "$here/clusters/$overlay.yaml" >"$dir/$overlay.yaml"
-  lay_over "$dir/cluster.yaml" "$dir/$overlay.yaml"
-  cp "$tmp/cluster.lock.yaml" "$tmp/kubernetes.asc" "$dir/"
+  adapt_download
+  cp "$tmp/kubernetes.asc" "$dir/"
 }
 
 # trouble LINE... tells the mirror what goes wrong from now on.
@@ -462,13 +403,10 @@ scenario_full() {
   boots_well
 }
 
-adapt_runc
+: >"$tmp/mirror.log"
+publish "$KUBERNETES"
 publish_extension
 publish_packages
-publish
-: >"$tmp/mirror.log"
-"$tmp/mirror" -listen 10.10.0.1:8080 -dir "$tmp/mirror.d" -trouble "$tmp/trouble" \
-  >>"$tmp/mirror.log" 2>&1 &
 # fresh SCENARIO: the mirror is well, and no machine has a mount of its own.
 fresh() {
   rm -f "$tmp/trouble" "$KILN_BOOT_ADD/etc/fstab"
