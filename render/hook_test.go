@@ -118,7 +118,7 @@ func TestHookBytes(t *testing.T) {
 	}
 }
 
-// TestHookBound: the hook of a worker with a balancer is at most 20,450 bytes, and none of them is
+// TestHookBound: the hook of a worker with a balancer is at most 20,480 bytes, and none of them is
 // for a cluster that brings its own network of pods.
 func TestHookBound(t *testing.T) {
 	t.Parallel()
@@ -131,7 +131,7 @@ func TestHookBound(t *testing.T) {
 		if n.Role == "worker" {
 			workers++
 			flannel, _ := hookBytes(hookFiles(n))
-			require.LessOrEqual(t, flannel, 20_450, n.Name)
+			require.LessOrEqual(t, flannel, 20_480, n.Name)
 			n, err = own.Node(i)
 			require.NoError(t, err)
 			none, _ := hookBytes(hookFiles(n))

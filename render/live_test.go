@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/fstest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -42,11 +43,33 @@ const (
 		`value: [{name: audit-log-maxage, value: "60"}]}`
 	quota = `{op: add, path: /spec/controlPlane/etcd, ` +
 		`value: {extraArgs: [{name: quota-backend-bytes, value: "4294967296"}]}}`
-	name  = `{op: add, path: /spec/controlPlane/apiServer/certSANs/-, value: api.example.org}`
-	label = `{op: add, path: /spec/nodes/3/labels, value: {disk: ssd}}`
-	ntp   = `{op: add, path: /spec/machines/ntpServers, value: [ntp.example.com]}`
+	name   = `{op: add, path: /spec/controlPlane/apiServer/certSANs/-, value: api.example.org}`
+	label  = `{op: add, path: /spec/nodes/3/labels, value: {disk: ssd}}`
+	ntp    = `{op: add, path: /spec/machines/ntpServers, value: [ntp.example.com]}`
+	shares = `{op: add, path: /spec/workers/machines/kubelet, ` +
+		`value: {topologyManagerPolicy: best-effort}}`
+	motd = `{op: add, path: /spec/machines/files/-, value: {path: /etc/a/motd, content: a, ` +
+		`restart: [a.service, b.timer]}}`
+	fetch = `{op: add, path: /spec/machines/binaries, value: {source: download, ` +
+		`containerd: v1.0.0, runc: v1.0.0, cniPlugins: v1.0.0, crictl: v1.0.0}}`
+	newer = `{op: replace, path: /spec/kubernetesVersion, value: v1.35.8}`
 	ntp2  = `{op: replace, path: /spec/machines/ntpServers/0, value: ntp2.example.com}`
 )
+
+// locked has a lock with two kubelets. The content of each file is its line here.
+var locked = fstest.MapFS{"cluster.lock.yaml": {Data: lockOf("kubelet v1.35.1", "kubelet v1.35.8",
+	"containerd v1.0.0", "runc v1.0.0", "cniPlugins v1.0.0", "crictl v1.0.0")}}
+
+func lockOf(programs ...string) []byte {
+	text := "apiVersion: kiln.dev/v1alpha1\nkind: Lock\nartifacts:\n"
+	for _, program := range programs {
+		name, version, _ := strings.Cut(program, " ")
+		text += fmt.Sprintf("- {name: %[1]s, version: %[2]s, arch: amd64, "+
+			"url: \"https://example.com/%[2]s/%[1]s\", sha256: \"%[3]x\"}\n", name, version,
+			sha256.Sum256([]byte(program+"\n")))
+	}
+	return []byte(text)
+}
 
 // edited is the cluster of testdata/changes with changes: its state and its machines.
 type edited struct {
@@ -71,7 +94,7 @@ func editBundle(t *testing.T, do func(b *pki.Bundle), edits ...string) *edited {
 		text, err = patches.Apply(text, patch)
 		require.NoError(t, err)
 	}
-	c, err := config.Parse("cluster.yaml", text, nil)
+	c, err := config.Parse("cluster.yaml", text, locked)
 	require.NoError(t, err)
 	data, err := os.ReadFile(filepath.Join(changes, "secrets.yaml"))
 	require.NoError(t, err)
@@ -99,12 +122,12 @@ func applyProgram(t *testing.T, old, now *edited, name string) (string, error) {
 	p := pairs[slices.IndexFunc(pairs, func(p *change.Pair) bool {
 		return p.Machine().Name == name
 	})]
-	restarts, err := rollout.Applicable(d, p, nil)
+	restarts, commands, err := rollout.Applicable(d, p, nil)
 	if err != nil {
 		return "", err
 	}
 	return verify.Program(&verify.Change{
-		Pairs: []*change.Pair{p}, Restarts: restarts, Node: now.nodes[name],
+		Pairs: []*change.Pair{p}, Restarts: restarts, Commands: commands, Node: now.nodes[name],
 	})
 }
 
@@ -118,7 +141,13 @@ func growLive(t *testing.T, n *node.Node, shell string) *aTree {
 		"#!/bin/sh\necho \"systemd-sysctl $*\" >>\"$KILN_ROOT/systemctl\"\n")
 	script.Write(t, m.world+"/runuser", "#!/bin/sh\nshift 3\nexec \"$@\"\n")
 	script.Write(t, m.world+"/curl", "#!/bin/sh\n! echo \"$*\" | grep -qF "+
-		"\"$(cat \"$KILN_ROOT/sick\" 2>/dev/null || echo nothing)\"\n")
+		"\"$(cat \"$KILN_ROOT/sick\" 2>/dev/null || echo nothing)\" || "+
+		"{ echo \"curl: (22) 404\" >&2; exit 22; }\n"+serves)
+	script.Write(t, m.world+"/ctr", "#!/bin/sh\n[ \"$4\" != pull ] || "+
+		"! echo \"$*\" | grep -qF \"$(cat \"$KILN_ROOT/sick\" 2>/dev/null || echo nothing)\" || "+
+		"{ echo \"not found\" >&2; exit 1; }\n"+
+		"[ \"$4\" = ls ] || { echo \"$7\" >>\"$KILN_ROOT/pulled\"; exit; }\n"+
+		"sed -n 's/^ *image: //p' \"$KILN_ROOT\"/etc/kubernetes/manifests/*\n")
 	script.Write(t, m.world+"/journalctl", "#!/bin/sh\necho a bad setting\n")
 	script.Write(t, m.world+"/systemd-run", systemdRun)
 	script.Write(t, m.world+"/happens", happens)
@@ -132,6 +161,18 @@ func growLive(t *testing.T, n *node.Node, shell string) *aTree {
 	m.write("/root/.ssh/authorized_keys", noRoot+firstKey+"\n")
 	return m
 }
+
+// serves is a curl that answers a request for v1.35.8/kubelet with "kubelet v1.35.8".
+const serves = `case $* in
+*' -o '*'/kubelet')
+	while [ "$1" != -o ]; do shift; done
+	out=$2
+	while [ $# -gt 1 ]; do shift; done
+	version=${1%/kubelet}
+	echo "kubelet ${version##*/}$(cat "$KILN_ROOT/forged" 2>/dev/null)" >"$out"
+	;;
+esac
+`
 
 const (
 	// systemdRun runs a program, and then that of ExecStopPost.
@@ -163,6 +204,7 @@ case $1 in
 'stop kubelet.service') : >"$KILN_ROOT/stopped" ;;
 'restart kubelet.service' | 'restart --no-block kubelet.service')
 	rm -f "$KILN_ROOT/stopped"
+	[ ! -e "$KILN_ROOT/opens" ] || echo 3.7 >"$KILN_ROOT/var/lib/etcd/member/snap/db"
 	pid=90000000
 	for pod in etcd kube-apiserver kube-controller-manager kube-scheduler; do
 		pid=$((pid + 1))
@@ -253,6 +295,9 @@ func TestApply(t *testing.T) {
 			`{op: add, path: /spec/dns, value: {replicas: 3}}`, mirror}, "", firstKey, false},
 		{"a kubelet's setting", "worker-1", nil, []string{maxPods, sysctl},
 			loads, firstKey, true},
+		{"processors of pods", "worker-1", nil, []string{shares}, "", firstKey, true},
+		{"a file of one's own", "worker-2", nil, []string{motd},
+			"restart a.service b.timer\n", firstKey, false},
 		{"a flag of the API server", "cp-1", nil, []string{audit}, "", firstKey, true},
 		{"another name of the API server", "cp-1", nil, []string{name}, "", firstKey, true},
 	} {
@@ -260,6 +305,8 @@ func TestApply(t *testing.T) {
 			t.Parallel()
 			old, now := edit(t, row.old...), edit(t, row.now...)
 			m := growLive(t, old.nodes[row.machine], shells[i%len(shells)])
+			const kept = "/var/lib/kubelet/cpu_manager_state"
+			m.write(kept, "{}")
 			text, err := applyProgram(t, old, now, row.machine)
 			require.NoError(t, err)
 			calls := "daemon-reload\n" + row.calls
@@ -276,6 +323,8 @@ func TestApply(t *testing.T) {
 				require.Equal(t, calls, m.read("/systemctl"))
 				m.requireIs(old.nodes[row.machine], now.nodes[row.machine])
 				m.requireNothingLeft()
+				_, err := os.Stat(m.root + kept)
+				require.Equal(t, slices.Contains(row.now, shares), err != nil)
 				if now.nodes[row.machine].File(hosts) == nil {
 					require.NoDirExists(t, filepath.Dir(m.root+hosts), "it would hide _default")
 				}
@@ -286,6 +335,58 @@ func TestApply(t *testing.T) {
 				require.Equal(t, "ssh-rsa AAAAB3other other\n",
 					m.read("/home/other/.ssh/authorized_keys"))
 			}
+		})
+	}
+}
+
+// TestApplyRelease: a machine that fetches its programs gets those of a newer release, and the
+// images of its manifests, before anything changes; nothing does if something of it does not come.
+func TestApplyRelease(t *testing.T) {
+	t.Parallel()
+	shells := need.Usable(t)
+	for i, row := range []struct{ name, machine, file, content, says string }{
+		{"a worker", "worker-1", "", "", ""},
+		{"a control plane", "cp-1", "", "", ""},
+		{"no such file", "worker-1", "/sick", "v1.35.8/kubelet",
+			"https://example.com/v1.35.8/kubelet cannot be fetched: curl: (22) 404\n"},
+		{"another file", "worker-1", "/forged", "!", "has another SHA-256 than"},
+		{"no such image", "cp-1", "/sick", "kube-scheduler:v1.35.8",
+			"registry.k8s.io/kube-scheduler:v1.35.8 cannot be pulled: not found\n"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			old, now := edit(t, fetch), edit(t, fetch, newer)
+			m := growLive(t, old.nodes[row.machine], shells[i%len(shells)])
+			text, err := applyProgram(t, old, now, row.machine)
+			require.NoError(t, err)
+			m.write("/opt/bin/kubelet", "kubelet v1.35.1\n")
+			m.write("/systemctl", "")
+			if row.file != "" {
+				m.write(row.file, row.content)
+			}
+			out, code := m.run(text, "-s")
+			if row.says != "" {
+				require.Equal(t, 1, code)
+				require.Contains(t, m.messages, row.says)
+				require.Empty(t, m.read("/systemctl"))
+				require.Equal(t, "kubelet v1.35.1\n", m.read("/opt/bin/kubelet"))
+				m.requireIs(now.nodes[row.machine], old.nodes[row.machine])
+				return
+			}
+			require.Empty(t, m.messages)
+			require.Zero(t, code, out)
+			require.Contains(t, out, "fetching https://example.com/v1.35.8/kubelet\n")
+			require.Equal(t, "stop kubelet.service\ndaemon-reload\nrestart kubelet.service\n"+
+				"restart kiln.service\n", m.read("/systemctl"))
+			require.Equal(t, "kubelet v1.35.8\n", m.read("/opt/bin/kubelet"))
+			if row.machine == "cp-1" {
+				require.Equal(t, "registry.k8s.io/kube-apiserver:v1.35.8\n"+
+					"registry.k8s.io/kube-controller-manager:v1.35.8\n"+
+					"registry.k8s.io/kube-scheduler:v1.35.8\n", m.read("/pulled"))
+			}
+			m.requireIs(old.nodes[row.machine], now.nodes[row.machine])
+			m.requireNothingLeft()
+			require.NoDirExists(t, m.root+"/var/lib/kiln/next")
 		})
 	}
 }
@@ -423,6 +524,87 @@ func TestApplyPutsBack(t *testing.T) {
 			m.requireNothingLeft()
 		})
 	}
+}
+
+// TestApplyUnsafe: root does not write where somebody else may put a link.
+func TestApplyUnsafe(t *testing.T) {
+	t.Parallel()
+	for i, row := range []struct {
+		says string
+		do   func(m *aTree)
+	}{
+		{"/etc/sysctl.d/90-kiln.conf: others may write to /etc/sysctl.d;", func(m *aTree) {
+			require.NoError(t, os.Chmod(m.root+"/etc/sysctl.d", 0o777))
+		}},
+		{"/etc/sysctl.d/90-kiln.conf is no file here", func(m *aTree) {
+			m.remove("/etc/sysctl.d/90-kiln.conf")
+			m.link("/etc/shadow", "/etc/sysctl.d/90-kiln.conf")
+		}},
+	} {
+		old, now := edit(t), edit(t, sysctl)
+		m := growLive(t, old.nodes["worker-1"], need.Usable(t)[i])
+		text, err := applyProgram(t, old, now, "worker-1")
+		require.NoError(t, err)
+		row.do(m)
+		before := m.everything()
+		_, code := m.run(text, "-s")
+		require.Equal(t, 1, code)
+		require.Contains(t, m.messages, row.says)
+		require.Equal(t, before, m.everything())
+	}
+}
+
+// TestApplyEtcd: once a newer minor of etcd has the data the machine keeps its newer document, even
+// if something does not come up; and the next document mends it.
+func TestApplyEtcd(t *testing.T) {
+	t.Parallel()
+	const image = `{op: add, path: /spec/images, ` +
+		`value: {etcd: "registry.k8s.io/etcd:%s"}}`
+	older := fmt.Sprintf(image, "3.6.11-0")
+	old, now := edit(t, older), edit(t, fmt.Sprintf(image, "3.7.0-0"), audit)
+	m := growLive(t, old.nodes["cp-1"], need.Usable(t)[0])
+	script.Write(t, m.world+"/chroot", "#!/bin/sh\n[ ! -e \"$KILN_ROOT/mute\" ] || exit 1\n"+
+		"echo snapshot >\"$KILN_ROOT/var/lib/etcd/kiln.db\"\n")
+	m.write("/var/lib/etcd/member/snap/db", "3.6")
+	text, err := applyProgram(t, old, now, "cp-1")
+	require.NoError(t, err)
+
+	m.write("/mute", "")
+	_, code := m.run(text, "-s")
+	require.Equal(t, 1, code)
+	require.Contains(t, m.messages, "no snapshot of etcd: ; the machine is as it was before")
+	m.requireIs(now.nodes["cp-1"], old.nodes["cp-1"])
+
+	// Its data is as it was: it can go back.
+	m.endHook()
+	m.remove("/mute")
+	m.write("/sick", "2381/readyz")
+	_, code = m.run(text, "-s")
+	require.Equal(t, 1, code)
+	require.Contains(t, m.messages, "etcd is not well: ; the machine is as it was before")
+	m.requireIs(now.nodes["cp-1"], old.nodes["cp-1"])
+	m.endHook()
+
+	m.write("/opens", "")
+	m.write("/sick", "/readyz --cacert")
+	_, code = m.run(text, "-s")
+	require.Equal(t, 1, code)
+	require.Contains(t, m.messages, "kube-apiserver is not well: ")
+	require.Contains(t, m.messages, "; the machine has its newer document, because a newer ")
+	require.Equal(t, "snapshot\n", m.read("/var/lib/kiln/etcd.db"))
+	m.requireIs(old.nodes["cp-1"], now.nodes["cp-1"])
+	m.requireNothingLeft()
+	require.NotContains(t, m.read("/var/lib/kiln/state"), `"done"`)
+
+	m.remove("/sick")
+	mended := edit(t, fmt.Sprintf(image, "3.7.0-0"))
+	text, err = applyProgram(t, now, mended, "cp-1")
+	require.NoError(t, err)
+	_, code = m.run(text, "-s")
+	require.Zero(t, code, m.messages)
+	m.requireIs(now.nodes["cp-1"], mended.nodes["cp-1"])
+	list := string(old.nodes["cp-1"].File(node.List).Content)
+	require.Contains(t, list, "\nend "+strings.TrimSpace(m.read("/var/lib/kiln/born")))
 }
 
 // TestApplyGivesCertificate: with other CAs or another certificate the kubelet gets the one of its
@@ -579,8 +761,8 @@ func TestApplicable(t *testing.T) {
 	}{
 		"what pods that run keep": {base, edit(t,
 			`{op: add, path: /spec/workers/machines/kubelet, `+
-				`value: {cpuManagerPolicy: static, reservedSystemCPUs: "0"}}`, sysctl),
-			"pods that run keep their processors"},
+				`value: {memorySwap: {swapBehavior: NoSwap}}}`, sysctl),
+			"pods that run go on with the setting of before"},
 		"a setting of the kernel that goes": {edit(t, sysctl), base,
 			"the kernel keeps a setting that nobody sets any more"},
 		"huge pages": {base, edit(t,
@@ -598,8 +780,9 @@ func TestApplicable(t *testing.T) {
 			require.NoError(t, b.Rotate("ca", b.Issued.Add(time.Hour), decade))
 			require.NoError(t, b.NextStage("ca", b.Issued.Add(2*time.Hour)))
 		}), "kiln plan refuses this change (rotation)"},
-		"a file of one's own": {base, edit(t,
-			`{op: replace, path: /spec/machines/files/0/mode, value: "0600"}`), "/etc/motd"},
+		"a unit of one's own": {base, edit(t,
+			`{op: add, path: /spec/machines/units, value: [{name: a.service, masked: true}]}`),
+			"unit a.service added"},
 	} {
 		_, err := applyProgram(t, row.old, row.now, "worker-1")
 		require.ErrorContains(t, err, row.want, name)

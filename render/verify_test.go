@@ -120,19 +120,19 @@ func (m *aTree) fakes() {
 		}
 	}
 	script.Write(m.t, m.world+"/stat", fmt.Sprintf(`#!/bin/sh
-format=$2
+case $2 in
+'%%a %%u:%%g %%U:%%G') ;;
+*) exec %[1]s "$@" ;;
+esac
 shift 2
 [ "$1" != -- ] || shift
-%s -c '%%a %%n' -- "$@" | while read -r mode file; do
+%[1]s -c '%%a %%n' -- "$@" | while read -r mode file; do
 	owner=root:root number=0:0
 	case ${file#"$KILN_ROOT"} in
-	%s
+	%[2]s
 	*) ;;
 	esac
-	case $format in
-	'%%a %%u:%%g %%U:%%G') echo "$mode $number $owner" ;;
-	*) echo "stat: $format" ;;
-	esac
+	echo "$mode $number $owner"
 done
 `, need.Basic(m.t, "stat"), owners.String()))
 	var b strings.Builder

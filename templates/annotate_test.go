@@ -16,7 +16,7 @@ func (m *aMachine) marks() (hook []string) {
 		if !ok {
 			m.t.Errorf("marked %s\nwant %s...", line, begin)
 		}
-		hook = append(hook, strings.TrimSpace(strings.TrimSuffix(text, `"}}}`)))
+		hook = append(hook, strings.TrimSpace(strings.TrimSuffix(text, `","kiln.dev/born":""}}}`)))
 	}
 	return hook
 }

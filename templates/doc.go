@@ -123,6 +123,8 @@
 //
 //	kiln.dev/twin       DIGEST ROOTS, as above
 //	kiln.dev/hook       phase and step as in status.json, and a code and an object for each fault
+//	kiln.dev/born       the digest of the document that the machine was made from, if kiln apply
+//	                    has changed it since; else nothing
 //
 // A machine that was taken over can write anything there: it is what the machine says of itself.
 //

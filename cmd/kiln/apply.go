@@ -45,12 +45,12 @@ func applyCommand() *cobra.Command {
 		Use:         "apply MACHINE --since STATE",
 		Annotations: term.Reads(),
 		Short:       "Give a running machine its newer document, where no replacement is needed",
-		Long: `Give a running machine its newer document, where no replacement is needed: kernel
-settings, registries, public keys, settings of the kubelet, flags of the control plane,
-renewed certificates. The verdict of kiln plan is "live" or "restart" then. Afterwards
-the machine is as its document says, like one that was replaced, and its Node names this
-document. MACHINE is a folder of documents, such as
-nodes/worker-1, or nodes/pools/POOL for each machine of a pool.
+		Long: `Give a running machine its newer document, where no replacement is needed: files of
+your own, kernel settings, registries, public keys, settings of the kubelet, flags of the
+control plane, renewed certificates, releases of what it fetches. The verdict of kiln
+plan is "live" or "restart" then. Afterwards the machine is as its document says, like one
+that was replaced, and its Node names this document. MACHINE is a folder of documents,
+such as nodes/worker-1, or nodes/pools/POOL for each machine of a pool.
 
 --since names the state whose document the machine runs now. kiln compares the two, and
 refuses what needs a replacement. The machine refuses too: a document that it does not
@@ -130,8 +130,16 @@ func (f *applyFlags) check(cmd *cobra.Command) error {
 
 func (f *applyFlags) run(cmd *cobra.Command, machine string) error {
 	c, err := f.change(cmd, machine)
-	if err != nil {
+	switch {
+	case err != nil:
 		return err
+	case c == nil:
+		said := "the change is one of other machines; nothing to do"
+		if f.form == "json" {
+			return term.JSON(cmd.OutOrStdout(), applyReport{Machine: machine, Said: []string{said}})
+		}
+		term.Printf(cmd.OutOrStdout(), "%s: %s\n", machine, said)
+		return nil
 	}
 	program, err := verify.Program(c)
 	if err != nil {
@@ -204,8 +212,9 @@ const (
 	left = 3
 )
 
-// change returns the change of the machine whose documents lie in that folder. It fails if no state
-// of --since has the machine, or if each needs a replacement.
+// change returns the change of the machine whose documents lie in that folder, or nil if the states
+// of --since differ from the documents in other machines alone. It fails if no state of --since has
+// the machine, or if each needs a replacement.
 func (f *applyFlags) change(cmd *cobra.Command, machine string) (*verify.Change, error) {
 	dir, name, pool := splitMachineFolder(machine)
 	if term.AbsentPath(filepath.Join(dir, render.InventoryFile)) {
@@ -225,14 +234,18 @@ func (f *applyFlags) change(cmd *cobra.Command, machine string) (*verify.Change,
 			"and the rest is not here", machine, b.URL)
 	}
 	c := &verify.Change{Node: u.Node()}
+	untouched := false // the change is one of other machines
 	var failed []error // why a state of --since does not count
 	for _, arg := range f.since {
 		old, err := f.states.Read(arg)
 		if err != nil {
 			return nil, err
 		}
-		p, restarts, err := pair(change.Compare(old, now), name, pool, f.force)
+		d := change.Compare(old, now)
+		p, err := f.pair(c, d, name, pool)
 		switch {
+		case err == nil && len(p.Changes) == 0 && d.Changed():
+			untouched = true
 		case err == nil && len(p.Changes) == 0:
 			failed = append(failed, fmt.Errorf("%s: %s is the document of this state already; "+
 				"name the one from before its render: a copy, or a revision such as HEAD~:review; "+
@@ -240,10 +253,14 @@ func (f *applyFlags) change(cmd *cobra.Command, machine string) (*verify.Change,
 		case err != nil:
 			failed = append(failed, fmt.Errorf("%s: %w", arg, err))
 		default:
-			c.Pairs, c.Restarts = append(c.Pairs, p), append(c.Restarts, restarts...)
+			c.Pairs = append(c.Pairs, p)
 		}
 	}
-	if len(c.Pairs) == 0 {
+	switch {
+	case len(c.Pairs) > 0:
+	case untouched && len(failed) == 0:
+		return nil, nil
+	default:
 		return nil, errors.Join(failed...)
 	}
 	for _, err := range failed {
@@ -263,23 +280,24 @@ func splitMachineFolder(machine string) (dir, name string, pool bool) {
 	return filepath.Dir(dir), name, true
 }
 
-// pair returns the machine of a name in both states of a difference, and the files whose readers
-// start anew. It fails if the machine is not in both, or needs a replacement.
-func pair(
-	d *change.Diff, name string, pool bool, force []string,
-) (*change.Pair, []string, error) {
+// pair returns the machine of a name in both states of a difference, and adds to c what its change
+// asks for. It fails if the machine is not in both, or needs a replacement.
+func (f *applyFlags) pair(
+	c *verify.Change, d *change.Diff, name string, pool bool,
+) (*change.Pair, error) {
 	pairs := d.Pairs()
 	i := slices.IndexFunc(pairs, func(p *change.Pair) bool {
 		return p.New != nil && p.New.Name == name && p.New.Pool == pool
 	})
 	switch {
 	case i < 0:
-		return nil, nil, fmt.Errorf("the documents have no machine %q", name)
+		return nil, fmt.Errorf("the documents have no machine %q", name)
 	case pairs[i].Old == nil:
-		return nil, nil, fmt.Errorf("this state has no machine %q; name the one that it runs", name)
+		return nil, fmt.Errorf("this state has no machine %q; name the one that it runs", name)
 	}
-	restarts, err := rollout.Applicable(d, pairs[i], force)
-	return pairs[i], restarts, err
+	restarts, commands, err := rollout.Applicable(d, pairs[i], f.force)
+	c.Restarts, c.Commands = append(c.Restarts, restarts...), append(c.Commands, commands...)
+	return pairs[i], err
 }
 
 // write writes the program to --out.

@@ -26,8 +26,8 @@ func initCommand() *cobra.Command {
 It is valid as it is, and kiln render takes it at once. Put in the addresses of your
 machines before you boot them.
 
-One control plane is for trying kiln: it cannot be changed in place, only installed
-anew with a snapshot of etcd. Three survive the loss of one.
+One control plane is for trying kiln: the API is away when it is changed, and its loss
+is the loss of etcd. Three survive the loss of one.
 
 For aws and hetzner, docs/walk-aws.md and docs/walk-hetzner.md lead from this file to
 machines that are Ready, in a network that Terraform makes. For Debian on qemu,

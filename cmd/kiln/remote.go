@@ -19,9 +19,9 @@ import (
 // input. Every shell takes these quotes.
 const rootShell = `sh -c 'test "$(id -u)" = 0 && exec sh -s; exec sudo -n sh -s'`
 
-// longest is how long a program may take. What kiln runs takes seconds, but a machine that is put
-// back may have waited ten minutes before.
-const longest = 20 * time.Minute
+// longest is how long a program may take. What kiln runs takes seconds, but a machine may fetch
+// programs and images slowly.
+const longest = 2 * time.Hour
 
 // checkSSH returns an error if the value of --ssh is a flag of ssh.
 func checkSSH(target string) error {

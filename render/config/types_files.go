@@ -16,6 +16,8 @@ type File struct {
 	// Secret keeps the content out of the review twin and out of the output of kiln unpack. The
 	// mode must not let everybody read the file.
 	Secret bool `json:"secret,omitempty"`
+	// Restart is the units that kiln apply starts again after a change of the file.
+	Restart []string `json:"restart,omitempty" example:"[rsyslog.service]"`
 }
 
 // Unit is a systemd unit: a new one, or a change of one that the system has.
@@ -32,6 +34,8 @@ type Unit struct {
 	ContentFrom string `json:"contentFrom,omitempty"`
 	// DropIns are files with further settings of the unit.
 	DropIns []DropIn `json:"dropIns,omitempty"`
+	// Restart is the units that kiln apply starts again after a change of its files.
+	Restart []string `json:"restart,omitempty" example:"[backup.timer]"`
 }
 
 // DropIn is a file in the .d folder of a unit.

@@ -36,6 +36,10 @@ func (v *checker) files(files []File, at *yamltext.Location) {
 			v.report(here.Key("owner"), "%s is not an owner; write user:group, such as root:root",
 				quote(f.Owner))
 		}
+		v.restart(f.Restart, here.Key("restart"))
+		if len(f.Restart) > 0 && strings.Contains(f.Path, " ") {
+			v.report(here.Key("restart"), "the path has a blank; only others can have restart")
+		}
 		ok := v.oneSource(f.Content, f.ContentFrom, "content", "contentFrom", here)
 		if ok && f.Secret && f.Content != "" {
 			v.report(here.Key("content"), "is a secret, and cluster.yaml holds none; "+

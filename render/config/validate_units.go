@@ -50,7 +50,25 @@ func (v *checker) units(units []Unit, at *yamltext.Location) {
 			v.escapedName(&u, here.Key("name"))
 		}
 		v.unit(&u, here)
+		v.restart(u.Restart, here.Key("restart"))
 		v.dropIns(&u, here.Key("dropIns"))
+	}
+}
+
+// restart checks units that kiln apply starts again.
+func (v *checker) restart(units []string, at *yamltext.Location) {
+	for i, name := range units {
+		suffix := name[strings.LastIndex(name, ".")+1:]
+		switch {
+		case !unitName.MatchString(name) || strings.HasPrefix(name, "-") || suffix == "target" ||
+			!slices.Contains(unitSuffixes, suffix):
+			v.report(at.Index(i), "%s is no unit that can start again; write its whole name, such "+
+				"as rsyslog.service", quote(name))
+		case slices.Contains(ownUnits, name) || strings.HasPrefix(name, "kiln-") ||
+			name == "containerd.service":
+			v.report(at.Index(i), "%s is kiln's own; kiln apply starts it when it has to",
+				quote(name))
+		}
 	}
 }
 

@@ -9,6 +9,10 @@ import (
 	"kiln.dev/kiln/render/facts/target"
 )
 
+// RestartList has a line for each of the user's files whose change starts units again: its path and
+// their names.
+const RestartList = KilnDir + "/restarts"
+
 // Where the files are that concern what a machine fetches.
 const (
 	ArtifactList = KilnDir + "/artifacts"

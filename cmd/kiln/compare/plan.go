@@ -25,9 +25,9 @@ func PlanCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:         "plan A B [C ...]",
 		Annotations: term.Reads(),
-		Short:       "Show which machines a change replaces, in which order, and why",
-		Long: `Show which machines must be replaced to get from state A to state B, and why. The
-order of the steps keeps etcd's quorum, Kubernetes' version skew, and as many
+		Short:       "Show what a change asks of which machines, in which order, and why",
+		Long: `Show which machines are changed in place or replaced to get from state A to state
+B, and why. The order of the steps keeps etcd's quorum, Kubernetes' version skew, and as many
 workers as you want. kiln refuses a change that would break the running cluster
 (exit code 1), unless --force names the refusal.
 

@@ -35,7 +35,9 @@ type Report struct {
 	// Unseen is what the API server did not show, and why.
 	Unseen []string `json:"unseen,omitempty"`
 	// Note is what nobody can know without a state.
-	Note     string    `json:"note,omitempty"`
+	Note string `json:"note,omitempty"`
+	// Older are the machines that were made from another document than the one that they run.
+	Older    []string  `json:"older,omitempty"`
 	Machines []Machine `json:"machines"`
 	Ends     []End     `json:"ends,omitempty"`
 
@@ -181,6 +183,9 @@ func (r *Report) machines(
 	for i := range nodes {
 		n := &nodes[i]
 		there[n.Name] = true
+		if n.Older {
+			r.Older = append(r.Older, n.Name)
+		}
 		_, labelled := n.Labels[controlPlaneLabel]
 		role := cmp.Or(roles[n.Name], node.Worker)
 		if labelled && roles[n.Name] == "" {

@@ -220,6 +220,10 @@ func Text(r *Report) string {
 	if r.Note != "" {
 		fmt.Fprintf(&b, "note: %s\n", r.Note)
 	}
+	if len(r.Older) > 0 {
+		fmt.Fprintf(&b, "made from older documents: %s; their platforms may still have those, see "+
+			"docs/live.md\n", cell(change.Spans(r.Older)))
+	}
 	for _, e := range r.Ends {
 		fmt.Fprintf(&b, "ends %s: %s\n", e.When.UTC().Format(time.DateOnly), e.What)
 	}

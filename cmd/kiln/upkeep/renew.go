@@ -39,8 +39,8 @@ func RenewCommand() *cobra.Command {
 certificates.lifetime from now on. Only dates in the bundle change: CAs, keys, the
 formation deadline and the install credential stay as they are. Render again after it.
 
-Machines that run keep the certificates that they have. kiln plan lists the day
-before which each of them has to be replaced; none has to be replaced at once.
+Machines that run keep the certificates that they have until they get their newer
+documents. kiln plan has the steps, and the day before which each machine needs them.
 
 A machine that you add or replace late in the cluster's year gets a whole life with
 --machine. Only its own document changes.`,
@@ -171,8 +171,8 @@ func (r *renewed) print(w io.Writer) {
 	}
 	sorted := slices.SortedFunc(slices.Values(r.Machines),
 		func(a, b ending) int { return a.Ends.Compare(b.Ends) })
-	term.Printf(w, "%s: the certificates of %s end %s; render again, and follow kiln plan "+
-		"before then\n", r.Bundle, change.DocumentNames(names),
+	term.Printf(w, "%s: the new certificates of %s end %s; render again, and follow kiln plan "+
+		"before those end that the machines have\n", r.Bundle, change.DocumentNames(names),
 		change.Span(sorted[0].Ends, sorted[len(sorted)-1].Ends))
 }
 

@@ -25,6 +25,7 @@ type decision struct {
 	live      bool
 	unwritten string   // what changes, and kiln apply does not write
 	restarts  []string // the paths of files whose readers start anew
+	commands  []string // paths, each with a command on the machine that follows its change
 	drain     bool     // its pods go first: its kubelet might end some of them
 	// worth is less if the machine is no loss: -1 if its Node is not Ready or it runs what nobody
 	// knows, and else 0.
@@ -89,9 +90,19 @@ func decide(d *transition, p *change.Pair) *decision {
 			switch e {
 			case layout.Node:
 				node = append(node, list[i])
+			case layout.Live:
+				if units := restartsOf(p, c.Name); c.Kind == "file" && len(units) > 0 {
+					f.commands = append(f.commands,
+						c.Name+" systemctl restart "+strings.Join(units, " "))
+				}
 			case layout.Restart:
-				f.restarts = append(f.restarts, c.Name)
-				f.drain = f.drain || drains(&list[i])
+				if c.Kind == "file" {
+					f.restarts = append(f.restarts, c.Name)
+				}
+				f.drain = f.drain || drains(c, &list[i])
+				if isShare(c, &list[i]) {
+					f.commands = append(f.commands, c.Name+" forget_shares")
+				}
 			}
 		}
 		f.kubectl = append(f.kubectl, Changes(node)...)
@@ -107,11 +118,12 @@ func decide(d *transition, p *change.Pair) *decision {
 	f.unwritten = firstOf(unwritten)
 	// A kubelet starts a static pod anew whatever has changed in its manifest.
 	for _, c := range p.Changes {
-		if c.Kind == "file" && strings.HasPrefix(c.Name, plan.ManifestsDir+"/") &&
+		row := layout.FileAt(c.Name)
+		if c.Kind == "file" && row != nil && strings.HasPrefix(c.Name, plan.ManifestsDir+"/") &&
 			!slices.Contains(f.restarts, c.Name) {
 			f.restarts = append(f.restarts, c.Name)
 			if worst == layout.Live || worst == layout.Node {
-				why[layout.Restart] = append(why[worst], c.Title()+": "+layout.FileAt(c.Name).Why)
+				why[layout.Restart] = append(why[worst], c.Title()+": "+row.Why)
 				worst = layout.Restart
 			}
 		}
@@ -210,6 +222,10 @@ func (d *transition) effect(
 			"needs none", change.Text(f.Old))
 	case c.Kind == "machine" && f.Name == "until":
 		e, why = layout.Restart, "the certificates that it runs with end on that day"
+	case c.Kind == "machine" && f.Name == "kubelet" && fetches(p):
+		e, why = layout.Restart, fmt.Sprintf("it fetches kubelet %s", change.Text(f.New))
+	case c.Kind == "file" && c.Name == plan.ArtifactList && e == layout.Restart && !fetches(p):
+		e, why = layout.Replace, ""
 	case c.Kind == "machine" && e == layout.Replace:
 		why = fmt.Sprintf("%s %s → %s", f.Name, change.Text(f.Old), change.Text(f.New))
 	}

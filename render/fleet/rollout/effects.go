@@ -7,8 +7,10 @@ import (
 	"strconv"
 	"strings"
 
+	"kiln.dev/kiln/render/facts/target"
 	"kiln.dev/kiln/render/machine/layout"
 	"kiln.dev/kiln/render/plan"
+	"kiln.dev/kiln/render/text/wording"
 	"kiln.dev/kiln/render/twin/change"
 )
 
@@ -33,9 +35,6 @@ type rule struct {
 var rules = []rule{
 	{kind: "machine", field: regexp.MustCompile(`^until$`), then: layout.Later,
 		why: "its certificates or token end at another time"},
-	{kind: "machine", field: regexp.MustCompile(`^kubelet$`), then: layout.Replace,
-		why: "another kubelet"},
-
 	{kind: "key", then: layout.Live, why: "sshd reads it at each login"},
 	{path: "/etc/sysctl.d/90-kiln.conf", gone: true, then: layout.Replace,
 		why: "the kernel keeps a setting that nobody sets any more"},
@@ -44,6 +43,8 @@ var rules = []rule{
 		then: layout.Replace,
 		why:  "what takes it does so when it starts: the kubelet, kube-proxy, an interface"},
 
+	{path: plan.ArtifactList, field: regexp.MustCompile(` (url|proxy)$`), then: layout.Later,
+		why: "it has what it would fetch from elsewhere"},
 	{path: plan.KilnDir + "/machine", field: regexp.MustCompile(`^api$`), then: layout.Replace,
 		why: "programs that run go on asking the API servers where they were"},
 	{path: plan.KilnDir + "/machine", field: regexp.MustCompile(`^node_address$`),
@@ -58,19 +59,8 @@ var rules = []rule{
 	{path: plan.KubeletDropIn, field: regexp.MustCompile(
 		` --(config|kubeconfig|bootstrap-kubeconfig|root-dir|node-ip|hostname-override)$`),
 		then: layout.Replace, why: "it says which Node the kubelet is, or where its data lies"},
-	// The flags of the next two rules' fields.
-	{path: plan.KubeletDropIn, field: regexp.MustCompile(` --(cpu-manager|memory-manager|` +
-		`topology-manager|reserved-|cgroup|kubelet-cgroups|system-cgroups|cluster-|pod-|` +
-		`resolv-conf|container-runtime|image-service|provider-id|volume-plugin-dir|` +
-		`fail-swap-on|healthz|port)`),
-		then: layout.Replace, why: "pods that run go on with the setting of before"},
-	{path: plan.KubeletConfig, field: regexp.MustCompile(
-		`^(cpuManager|memoryManager|topologyManager|reservedMemory|reservedSystemCPUs)`),
-		then: layout.Replace, why: "pods that run keep their processors and their memory"},
-	{path: plan.KubeletConfig, field: regexp.MustCompile(`^(cgroup|kubeletCgroups|systemCgroups|` +
-		`cluster|podCIDR|resolvConf|staticPod|containerRuntime|imageServiceEndpoint|providerID|` +
-		`volumePluginDir|podLogsDir|userNamespaces|memorySwap|failSwapOn|healthz|port)`),
-		then: layout.Replace, why: "pods that run go on with the setting of before"},
+	{path: plan.KubeletDropIn, field: inherited, then: layout.Replace, why: asBefore},
+	{path: plan.KubeletConfig, field: inherited, then: layout.Replace, why: asBefore},
 
 	{path: plan.ManifestsDir + "/etcd.yaml",
 		field: regexp.MustCompile(` --initial-(cluster|cluster-state|cluster-token)$`),
@@ -92,8 +82,6 @@ var rules = []rule{
 	{path: plan.ManifestsDir + "/kube-controller-manager.yaml", field: regexp.MustCompile(
 		` --(cluster-cidr|node-cidr-mask-size.*|service-cluster-ip-range)$`),
 		then: layout.Replace, why: "Nodes keep their ranges"},
-	{path: plan.ManifestsDir + "/", field: regexp.MustCompile(`\.image$`), then: layout.Replace,
-		why: "another version"},
 	{path: plan.ManifestsDir + "/haproxy.yaml",
 		field: regexp.MustCompile(`^metadata\.annotations\[kiln\.dev/config-sha256\]$`),
 		then:  layout.Later, why: "the sum of the balancer's configuration"},
@@ -128,23 +116,81 @@ func effectOf(
 		if file != nil && file.Then != "" && c.What != change.Changed {
 			return layout.Replace, "the system may have a file of its own there"
 		}
-		if file != nil && file.Change != layout.Replace {
+		switch units := restartsOf(p, c.Name); {
+		case file == nil && strings.HasPrefix(c.Name, plan.KilnDir+"/"):
+			return layout.Replace, "" // of another release of kiln
+		case file == nil && strings.HasPrefix(c.Name, plan.ManifestsDir+"/"):
+			return layout.Live, "the kubelet starts the pod again"
+		case file == nil && len(units) == 0:
+			return layout.Live, "nothing starts again with it"
+		case file == nil:
+			return layout.Live, strings.Join(units, ", ") + " starts again with it"
+		case file.Change != layout.Replace:
 			return file.Change, file.Why
 		}
 	}
 	return layout.Replace, ""
 }
 
-// admission are the kubelet's settings by which it refuses pods. A kubelet that starts looks at all
-// pods again, also at those that run (kubernetes#83612).
-var admission = regexp.MustCompile(`^(maxPods|podsPerCore|podPidsLimit|(kube|system)Reserved|` +
-	`enforceNodeAllocatable|eviction|allowedUnsafeSysctls)|` +
-	` --(max-pods|pods-per-core|(kube|system)-reserved|eviction-|allowed-unsafe-sysctls)`)
+// restartsOf returns the units that start again after a change of one of the user's files, as the
+// newer document says, or the older one for a file that goes.
+func restartsOf(p *change.Pair, path string) []string {
+	for _, m := range []*change.Machine{p.New, p.Old} {
+		e := m.Entries.Find(change.Key{Kind: "file", ID: plan.RestartList})
+		if e == nil {
+			continue
+		}
+		for _, line := range wording.SplitLines(e.Content) {
+			if name, units, _ := strings.Cut(line, " "); name == path {
+				return strings.Fields(units)
+			}
+		}
+	}
+	return nil
+}
 
-// drains reports whether a kubelet with another value of the setting might end pods that run. More
-// pods than before are no harm.
-func drains(f *change.Field) bool {
-	if f.Name == "maxPods" && f.New != nil {
+// setting returns what finds the kubelet's settings whose names begin so, and the flags of the same
+// names.
+func setting(names ...string) *regexp.Regexp {
+	list := strings.Join(names, "|")
+	flags := upper.ReplaceAllStringFunc(list, func(s string) string {
+		return "-" + strings.ToLower(s)
+	})
+	return regexp.MustCompile("^(" + list + ")| --(" + flags + ")")
+}
+
+var upper = regexp.MustCompile("[A-Z]+")
+
+// inherited are the kubelet's settings that pods which run keep.
+var inherited = setting("cgroup", "kubeletCgroups", "systemCgroups", "cluster", "podCIDR",
+	"podInfra", "podManifest", "podLogsDir", "resolvConf", "staticPod", "containerRuntime",
+	"imageServiceEndpoint", "providerID", "userNamespaces", "memorySwap", "failSwapOn", "healthz",
+	"port")
+
+const asBefore = "pods that run go on with the setting of before"
+
+// admission are the kubelet's settings by which it refuses pods, or which a pod has from its
+// beginning. A kubelet that starts looks at all pods again, also at those that run
+// (kubernetes#83612).
+var admission = setting("maxPods", "podsPerCore", "podPidsLimit", "kubeReserved", "systemReserved",
+	"podMaxPids", "enforceNodeAllocatable", "eviction", "allowedUnsafeSysctls", "volumePluginDir",
+	"seccompDefault", "cpuCFSQuota", "memoryThrottlingFactor")
+
+// shares are those by which pods have processors and memory of their own. A kubelet with another
+// one does not start with the files in which it has kept what each pod has
+// (pkg/kubelet/cm/cpumanager/state of Kubernetes 1.36).
+var shares = setting("cpuManager", "memoryManager", "topologyManager", "reservedMemory",
+	"reservedSystemCPUs", "reservedCpus")
+
+// drains reports whether a kubelet with another value of the setting, or of another minor, might
+// end pods that run. More pods than before are no harm.
+func drains(c *change.Change, f *change.Field) bool {
+	switch {
+	case c.Kind == "machine" && f.Name == "kubelet":
+		return minor(change.Text(f.Old)) != minor(change.Text(f.New))
+	case c.Name != plan.KubeletConfig && c.Name != plan.KubeletDropIn:
+		return false
+	case f.Name == "maxPods" && f.New != nil:
 		was := defaultMaxPods
 		if f.Old != nil {
 			was, _ = strconv.Atoi(*f.Old)
@@ -152,7 +198,13 @@ func drains(f *change.Field) bool {
 		now, err := strconv.Atoi(*f.New)
 		return err != nil || now < was
 	}
-	return admission.MatchString(f.Name)
+	return admission.MatchString(f.Name) || isShare(c, f)
+}
+
+// isShare reports whether the setting is one by which pods have processors and memory of their own.
+func isShare(c *change.Change, f *change.Field) bool {
+	return (c.Name == plan.KubeletConfig || c.Name == plan.KubeletDropIn) &&
+		shares.MatchString(f.Name)
 }
 
 // defaultMaxPods is the kubelet's own (SetDefaults_KubeletConfiguration).
@@ -202,27 +254,37 @@ func sharesServer(p *change.Pair, c *change.Change, list *regexp.Regexp) bool {
 func writable(p *change.Pair, c *change.Change) bool {
 	switch c.Kind {
 	case "file":
-		if row := layout.FileAt(c.Name); row == nil || row.Change == layout.Replace {
-			return c.What == change.Changed && isNode(p, c)
-		}
-		return true
+		row := layout.FileAt(c.Name)
+		return row != nil && row.Change != layout.Replace || !replaces(p, c)
 	case "key":
 		return hasPlainKeys(p.Old) && hasPlainKeys(p.New)
 	case "machine":
 		return !slices.ContainsFunc(c.Fields, func(f change.Field) bool {
-			return f.Name != "until"
+			return f.Name != "until" && (f.Name != "kubelet" || !fetches(p))
 		})
 	}
 	return false
 }
 
-// isNode reports whether all that changed in a file is labels and taints of the Node. A kubelet
-// that starts again takes only the zone, the region and the instance type from there, and the plan
-// gives the Node the same.
-func isNode(p *change.Pair, c *change.Change) bool {
-	return !slices.ContainsFunc(c.Fields, func(f change.Field) bool {
+// fetches reports whether the machine fetches its kubelet as a file, by both documents.
+func fetches(p *change.Pair) bool {
+	return !slices.ContainsFunc([]*change.Machine{p.Old, p.New}, func(m *change.Machine) bool {
+		e := m.Entries.Find(change.Key{Kind: "file", ID: plan.ArtifactList})
+		return e == nil || !strings.Contains(string(e.Content), " "+target.BinDir+"/kubelet ")
+	})
+}
+
+// replaces reports whether something of a file's change asks for a replacement. Of labels and
+// taints, which do not, a kubelet that starts again takes only the zone, the region and the
+// instance type, and the plan gives the Node the same.
+func replaces(p *change.Pair, c *change.Change) bool {
+	fields := c.Fields
+	if c.What != change.Changed {
+		fields = []change.Field{{}}
+	}
+	return slices.ContainsFunc(fields, func(f change.Field) bool {
 		e, _ := effectOf(p, c, &f)
-		return e != layout.Node
+		return e == layout.Replace
 	})
 }
 

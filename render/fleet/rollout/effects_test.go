@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"kiln.dev/kiln/render/facts/target"
 	"kiln.dev/kiln/render/machine/layout"
 	"kiln.dev/kiln/render/plan"
 	"kiln.dev/kiln/render/twin/change"
@@ -38,7 +39,7 @@ func TestWhatRunningMachinesRead(t *testing.T) {
 		{"a control plane more", balancer, "  server a 10.0.0.1:6443 check\n",
 			"  server a 10.0.0.1:6443 check\n  server b 10.0.0.2:6443 check\n", NextReplacement},
 		{"no control plane that it knows", balancer, "  server a 10.0.0.1:6443 check\n",
-			"  server a 10.0.0.2:6443 check\n", Replace},
+			"  server a 10.0.0.2:6443 check\n", Restart},
 		{"a member of etcd less", server, flags("https://10.0.0.1:2379,https://10.0.0.2:2379"),
 			flags("https://10.0.0.2:2379"), NextReplacement},
 		{"no member that it knows", server, flags("https://10.0.0.1:2379"),
@@ -51,7 +52,18 @@ func TestWhatRunningMachinesRead(t *testing.T) {
 				"--advertise-address=10.0.0.1\n    - --etcd", 1), Replace},
 		{"a kubelet's setting", plan.KubeletConfig, "maxPods: 110\n", "maxPods: 200\n", Restart},
 		{"processors of pods", plan.KubeletConfig, "cpuManagerPolicy: none\n",
-			"cpuManagerPolicy: static\n", Replace},
+			"cpuManagerPolicy: static\n", Restart},
+		{"the driver of cgroups", plan.KubeletConfig, "cgroupDriver: systemd\n",
+			"cgroupDriver: cgroupfs\n", Replace},
+		{"programs of the same sum", plan.ArtifactList,
+			"aa v1 /opt/bin/kubelet - - https://a/kubelet\n",
+			"aa v1 /opt/bin/kubelet - - https://b/kubelet\n", NextReplacement},
+		{"another kubelet that it fetches", plan.ArtifactList,
+			"aa v1 /opt/bin/kubelet - - https://a/kubelet\n",
+			"bb v2 /opt/bin/kubelet - - https://a/kubelet\n", Restart},
+		{"another system extension", plan.ArtifactList,
+			"aa - /var/lib/extensions/kubernetes.raw - - https://a/k.raw\n",
+			"bb - /var/lib/extensions/kubernetes.raw - - https://a/k.raw\n", Replace},
 		{"taints alone", plan.KubeletConfig, "a: 1\n",
 			"a: 1\nregisterWithTaints: [{key: a, effect: NoSchedule}]\n", Live},
 	} {
@@ -161,5 +173,37 @@ func TestCarriedAddress(t *testing.T) {
 		require.Equal(t, "vip", p.Refused[0].Name, row.name)
 		require.Contains(t, p.Refused[0].Why, row.why, row.name)
 		require.Contains(t, p.Refused[0].Instead, row.instead, row.name)
+	}
+}
+
+// TestEtcdVersions: etcd goes up by one minor at a time, and to 3.7 from 3.6.11 on.
+func TestEtcdVersions(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct{ old, now, why string }{
+		{"3.6.8-0", "3.6.11-0", ""},
+		{"3.6.11-0", "3.7.0-0", ""},
+		{"v3.6.12", "3.7.0-0@sha256:aa", ""},
+		{"3.6.8-0", "3.7.0-0", "a has etcd 3.6.8, from which no way leads to 3.7"},
+		{"3.5.24-0", "3.7.0-0", "a has etcd 3.5.24, from which no way leads to 3.7"},
+		{"3.7.0-0", "3.6.11-0", "a has etcd 3.7.0, from which no way leads to 3.6"},
+		{"latest", "3.7.0-0", ""},
+	} {
+		state := func(tag string) *change.Cluster {
+			c := oneMachine("v1.36.3")
+			c.Machines[0].Role = controlPlane
+			c.Machines[0].Entries = change.Entries{{
+				Key:     change.Key{Kind: "file", ID: plan.ManifestPath(target.Etcd)},
+				Content: []byte("spec:\n  containers:\n  - image: x/etcd:" + tag + "\n")}}
+			return c
+		}
+		p, err := New(change.Compare(state(row.old), state(row.now)), Options{MaxUnavailable: "1"})
+		require.NoError(t, err)
+		if row.why == "" {
+			require.Empty(t, p.Refused, "%s", row.old)
+			continue
+		}
+		require.Len(t, p.Refused, 1)
+		require.Equal(t, "etcd-version", p.Refused[0].Name)
+		require.Equal(t, row.why, p.Refused[0].Why)
 	}
 }

@@ -393,7 +393,7 @@ func TestBalancerTokens(t *testing.T) {
 		}
 	}
 	require.Equal(t, []string{"kubectl apply --server-side --force-conflicts -f blue-token.yaml",
-		"add blue", "replace worker-1", "003-configmap-x.yaml"}, got)
+		"add blue", "restart worker-1", "003-configmap-x.yaml"}, got)
 }
 
 // TestHopObjects: the next hop begins when the control planes of one are there, so that it also

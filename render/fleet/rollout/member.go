@@ -67,7 +67,7 @@ func (d *transition) mostMembers() int {
 // runs has it until one is there.
 func (s *sequencer) snapshotBefore() {
 	upgrade, members := minor(s.diff.old.Version) < minor(s.diff.new.Version), s.diff.mostMembers()
-	if !upgrade || members == 1 { // the only member has a snapshot of its own
+	if !upgrade {
 		return
 	}
 	var first *decision
@@ -75,12 +75,13 @@ func (s *sequencer) snapshotBefore() {
 		if f.New == nil || f.New.Role == worker {
 			continue
 		}
-		if s.diff.seen != nil && f.Old != nil && f.verdict != Replace &&
-			f.New.Role == controlPlane {
+		// The only member has a snapshot of its own when it is replaced.
+		goes := f.verdict == Restart || f.verdict == Replace && members != 1
+		if s.diff.seen != nil && f.Old != nil && !goes && f.New.Role == controlPlane {
 			return // it runs the newer version
 		}
 		if (first == nil || first.worth < f.worth) && f.What() == change.Changed &&
-			(f.Old.Member() || members == 0) && f.verdict == Replace {
+			(f.Old.Member() || members == 0) && goes {
 			first = f // one that is not Ready could not take it
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	"kiln.dev/kiln/pki"
 	"kiln.dev/kiln/render/fleet/rollout"
 	"kiln.dev/kiln/render/fleet/running"
+	"kiln.dev/kiln/render/plan"
 	"kiln.dev/kiln/render/twin/change"
 	"kiln.dev/kiln/render/twin/review"
 )
@@ -68,7 +69,8 @@ func rotated(position int) string {
 
 // randomCluster returns a cluster with control planes, perhaps etcd machines, workers and pools.
 func randomCluster(r *rand.Rand, position int) *change.Cluster {
-	c := &change.Cluster{Name: "c", UUID: "u", Version: dot, Properties: change.Properties{
+	name := []string{"c", "fetches"}[r.IntN(2)] // its machines fetch their kubelets
+	c := &change.Cluster{Name: name, UUID: "u", Version: dot, Properties: change.Properties{
 		{Name: "endpoint", Value: "https://api:6443"},
 		{Name: "rotation ca", Value: rotated(position)},
 	}}
@@ -116,7 +118,10 @@ func add(c *change.Cluster, name, role string, member, pool bool) {
 		file("/etc/kubernetes/manifests/etcd.yaml", "a: 1\n")
 	}
 	file("/etc/kubernetes/pki/ca.crt", c.Properties.Value("rotation ca"))
-	file("/etc/motd", "1\n")
+	file("/etc/containerd/config.toml", "1\n")
+	if c.Name == "fetches" {
+		file(plan.ArtifactList, c.Version+" "+c.Version+" /opt/bin/kubelet - - https://dl\n")
+	}
 	file(settings, "a = 1\n")
 	file(kubelet, "maxPods: 1\n")
 	slices.SortFunc(m.Entries, func(a, b *change.Entry) int { return a.Compare(b.Key) })
@@ -146,7 +151,7 @@ func changed(r *rand.Rand, c *change.Cluster, position int) *change.Cluster {
 	}
 	switch r.IntN(9) {
 	case 0, 1:
-		all("/etc/motd", "2\n")
+		all("/etc/containerd/config.toml", "2\n")
 	case 8: // nothing else
 	case 2:
 		now.Version = "v1.37.1"
@@ -155,6 +160,8 @@ func changed(r *rand.Rand, c *change.Cluster, position int) *change.Cluster {
 			m.Properties = slices.Clone(m.Properties)
 			m.Properties[0].Value = now.Version
 			now.Machines[i] = &m
+			edit(&now, i, plan.ArtifactList,
+				now.Version+" "+now.Version+" /opt/bin/kubelet - - https://dl\n")
 		}
 	case 3, 4: // a root goes on by a stage
 		now.Properties = slices.Clone(c.Properties)
@@ -163,7 +170,7 @@ func changed(r *rand.Rand, c *change.Cluster, position int) *change.Cluster {
 	default:
 		for i := range now.Machines {
 			if r.IntN(2) == 0 {
-				edit(&now, i, "/etc/motd", "2\n")
+				edit(&now, i, "/etc/containerd/config.toml", "2\n")
 			}
 		}
 	}
@@ -251,7 +258,7 @@ func newWorld(t *testing.T, seed int) *world {
 	before.Machines = slices.Clone(w.old.Machines)
 	if r.IntN(3) == 0 {
 		for i := range before.Machines {
-			edit(&before, i, "/etc/motd", "0\n")
+			edit(&before, i, "/etc/containerd/config.toml", "0\n")
 		}
 		w.earlier = append(w.earlier, &before)
 	}
@@ -447,9 +454,15 @@ func (w *world) give(name string, m *change.Machine) {
 		w.require(m.Pool || other.name == name || !slices.ContainsFunc(m.Addresses(),
 			func(a string) bool { return slices.Contains(other.document.Addresses(), a) }),
 			"%s and %s have the address %s", name, other.name, m.Properties.Value("addresses"))
-		if a.role == "worker" && other.role == "control-plane" {
-			w.require(a.minor <= other.minor, "%s is newer than %s", name, other.name)
-		}
+	}
+	w.newest(a)
+}
+
+// newest requires that no worker's kubelet is of a newer minor than an API server.
+func (w *world) newest(a *aMachine) {
+	for _, other := range w.machines {
+		w.require(other.document == nil || a.role != "worker" || other.role != "control-plane" ||
+			a.minor <= other.minor, "%s is newer than %s", a.name, other.name)
 	}
 }
 
@@ -518,8 +531,15 @@ func (w *world) write(s *rollout.Step) {
 		if s.Do == rollout.Restart {
 			w.healthy(a.member, name)
 		}
+		if now := m.Properties.Value("kubelet"); a.document.Properties.Value("kubelet") != now {
+			w.require(a.role == "etcd" || strings.Contains(fmt.Sprint(s.How), "kubectl drain"),
+				"%s gets another minor of its kubelet with its pods", name)
+			_, err := fmt.Sscanf(now, "v1.%d.", &a.minor)
+			require.NoError(w.t, err)
+		}
 		a.document, a.position = m, w.position
 		w.trusted(a)
+		w.newest(a)
 		if a.role == "etcd" {
 			w.done = append(w.done, name)
 		}
@@ -531,9 +551,11 @@ func (w *world) write(s *rollout.Step) {
 
 // takes reports whether a machine can become the newer one while it runs.
 func (w *world) takes(a *aMachine, m *change.Machine) bool {
+	const runtime = "/etc/containerd/config.toml"
 	return a.document != nil && (a.position == w.position || a.pool == "") &&
-		content(a.document, "/etc/motd") == content(m, "/etc/motd") &&
-		a.document.Properties.Value("kubelet") == m.Properties.Value("kubelet") &&
+		content(a.document, runtime) == content(m, runtime) &&
+		(w.new.Name == "fetches" ||
+			a.document.Properties.Value("kubelet") == m.Properties.Value("kubelet")) &&
 		a.document.Properties.Value("addresses") == m.Properties.Value("addresses")
 }
 

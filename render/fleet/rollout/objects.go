@@ -11,7 +11,9 @@ import (
 	"strings"
 
 	"kiln.dev/kiln/pki"
+	"kiln.dev/kiln/render/facts/target"
 	"kiln.dev/kiln/render/fleet/running"
+	"kiln.dev/kiln/render/machine/layout"
 	"kiln.dev/kiln/render/twin/change"
 )
 
@@ -49,6 +51,13 @@ func (s *sequencer) applyDocumentsOf(verdict string, drain bool, roles []string)
 		step.How = append(step.How,
 			s.etcdctl(list, "endpoint health --cluster")+"  # "+s.healthy(list))
 	}
+	if verdict == Restart && slices.ContainsFunc(list, newerEtcd) {
+		step.How = append(step.How, "there is no way back for its etcd once the newer minor has "+
+			"the data: kiln apply keeps a snapshot on the machine")
+	}
+	if verdict == Restart && s.endsAPI(list) {
+		step.How = append(step.How, "meanwhile the API is away for some seconds")
+	}
 	if name := placeholder(step.Machines); drain {
 		if len(step.Pools) > 0 {
 			name = "NAME"
@@ -64,6 +73,9 @@ func (s *sequencer) applyDocumentsOf(verdict string, drain bool, roles []string)
 		if len(step.Machines) > 1 {
 			each = strings.TrimSuffix("  # one machine after the other;"+
 				strings.TrimPrefix(of, "  #"), ";")
+			if verdict == Restart { // the title says it
+				step.AtATime, each = 1, of
+			}
 		}
 		step.How = append(step.How, apply+name+since+" --ssh "+name+each)
 	}
@@ -72,6 +84,32 @@ func (s *sequencer) applyDocumentsOf(verdict string, drain bool, roles []string)
 			" --ssh NAME  # each machine of the pool")
 	}
 	s.list = append(s.list, step)
+}
+
+// newerEtcd reports whether the machine's member of etcd gets another minor.
+func newerEtcd(f *decision) bool {
+	if f.What() != change.Changed {
+		return false
+	}
+	old, _ := etcdVersion(f.Old)
+	now, _ := etcdVersion(f.New)
+	return old != now
+}
+
+// endsAPI reports whether the only API server of the cluster is among those that start again.
+func (s *sequencer) endsAPI(list []*decision) bool {
+	servers := 0
+	for _, m := range s.diff.new.Machines {
+		if m.Role == controlPlane {
+			servers++
+		}
+	}
+	return servers == 1 && slices.ContainsFunc(list, func(f *decision) bool {
+		return slices.ContainsFunc(f.restarts, func(path string) bool {
+			what := strings.Fields(layout.FileAt(path).Restarts)
+			return slices.Contains(what, target.APIServer) || slices.Contains(what, target.Etcd)
+		})
+	})
 }
 
 // changeNodes adds what is done to Nodes: to their labels and taints, which they keep even if their

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"kiln.dev/kiln/pki"
@@ -62,6 +61,10 @@ var refusalTable = []refusal{
 		"go one minor at a time, because API servers of two minors share the objects in etcd: " +
 			"render with the next minor, follow its plan until --nodes has nothing left, and " +
 			"then plan from there"},
+	{"etcd-version", etcdTooOld,
+		"one minor at a time, and to 3.7 from 3.6.11 or later: set images.etcd to it with the " +
+			"version of Kubernetes that runs, follow that plan, and then go on to this one; only " +
+			"a snapshot leads back (docs/etcd.md)"},
 	{"kubelet-skew", kubeletSkew,
 		"replace those workers first, or remove them, in a plan of its own: " +
 			"a kubelet is at most three minors older than the new API servers"},
@@ -148,19 +151,6 @@ func otherAuthority(d *transition, decisions []*decision) string {
 	return ""
 }
 
-// minor returns the minor of a version such as v1.36.3, or -1.
-func minor(version string) int {
-	parts := strings.Split(version, ".")
-	if len(parts) < 2 {
-		return -1
-	}
-	n, err := strconv.Atoi(parts[1])
-	if err != nil {
-		return -1
-	}
-	return n
-}
-
 func versionJump(d *transition, _ []*decision) string {
 	if why := goesBack(d); why != "" {
 		return why
@@ -187,6 +177,24 @@ func goesBack(d *transition) string {
 		kubelet := m.Properties.Value("kubelet")
 		if m.Role == controlPlane && minor(kubelet) > new {
 			return fmt.Sprintf("Kubernetes %s → %s goes back on %s", kubelet, d.new.Version, m.Name)
+		}
+	}
+	return ""
+}
+
+// etcdTooOld: etcd would go back by a minor, or over one, or to 3.7 from a release that may be
+// unable to run beside it. "Make sure that all of your 3.6 members are updated to 3.6.11 or later"
+// (https://etcd.io/docs/v3.7/upgrades/upgrade_3_7/).
+func etcdTooOld(_ *transition, decisions []*decision) string {
+	for _, f := range decisions {
+		if f.What() != change.Changed || !f.Old.Member() || !f.New.Member() {
+			continue
+		}
+		old, patch := etcdVersion(f.Old)
+		now, _ := etcdVersion(f.New)
+		if old > 0 && now > 0 && (now < old || now > old+1 || now == 7 && old == 6 && patch < 11) {
+			return fmt.Sprintf("%s has etcd 3.%d.%d, from which no way leads to 3.%d", f.New.Name,
+				old, patch, now)
 		}
 	}
 	return ""

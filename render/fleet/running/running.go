@@ -24,6 +24,7 @@ import (
 const (
 	TwinAnnotation = "kiln.dev/twin"
 	HookAnnotation = "kiln.dev/hook"
+	BornAnnotation = "kiln.dev/born"
 )
 
 // Node is what one Node says.
@@ -32,6 +33,9 @@ type Node struct {
 	// Twin is the digest of the machine's review twin, 64 hexadecimal digits; empty if the Node
 	// says none.
 	Twin string
+	// Older reports that the machine was made from another document, and changed since: its
+	// platform may still have that one.
+	Older bool
 	// Roots holds the state of each root that was rotated, as the machine's document has it.
 	Roots map[pki.Root]pki.Rotation
 	// Hook is the phase and the step of the hook, and its faults; empty if the Node says nothing.
@@ -204,6 +208,8 @@ func newNode(n *object) Node {
 	twin, roots, _ := strings.Cut(about.Annotations[TwinAnnotation], " ")
 	if digest.MatchString(twin) {
 		out.Twin, out.Roots = twin, rootsOf(roots)
+		born := about.Annotations[BornAnnotation]
+		out.Older = digest.MatchString(born) && born != twin
 	}
 	for _, c := range n.Status.Conditions {
 		if c.Type == "Ready" {

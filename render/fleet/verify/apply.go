@@ -15,6 +15,7 @@ import (
 
 	"kiln.dev/kiln/render/facts/node"
 	"kiln.dev/kiln/render/machine/layout"
+	"kiln.dev/kiln/render/plan"
 	"kiln.dev/kiln/render/text/wording"
 	"kiln.dev/kiln/render/twin/change"
 	"kiln.dev/kiln/render/twin/review"
@@ -36,6 +37,8 @@ type Change struct {
 	Pairs []*change.Pair
 	// Restarts has the paths of the files whose readers start anew if the file differs.
 	Restarts []string
+	// Commands has paths, each with a command of change.sh that follows if the file differs.
+	Commands []string
 	// Node is what the newer document has, with all contents.
 	Node *node.Node
 }
@@ -157,10 +160,12 @@ func (b *builder) program() (string, error) {
 		}
 	}
 	// What follows a change of each path.
-	var commands, restarts []string
+	commands, restarts := b.Commands, []string{}
 	for _, path := range may {
 		switch row := layout.FileAt(path); {
 		case row == nil:
+		case path == plan.ArtifactList:
+			restarts = append(restarts, layout.Fetched...)
 		case row.Then != "":
 			commands = append(commands, path+" "+row.Then)
 		case row.Restarts != "" && slices.Contains(b.Restarts, path):

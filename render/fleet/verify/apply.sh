@@ -8,11 +8,14 @@ set -eu
 umask 077
 LC_ALL=C
 PATH=${PATH:+$PATH:}/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:/usr/lib/systemd
+PATH=$PATH:/opt/bin # of machines that fetch their programs
 export LC_ALL PATH
 root=${KILN_ROOT-}
 etc=$root/etc/kiln lib=$root/var/lib/kiln run=$root/run/kiln
 # In memory, so that a power failure leaves nothing of the document but its files.
 stage=$run/apply change=$run/change
+# Programs that are fetched are too large for that, and no secret.
+next=$lib/next
 
 refuse() {
 	echo "kiln apply: $1" >&2
@@ -43,7 +46,8 @@ prepare() {
 	{ read -r made && read -r steps; } <"$lib/state"
 	case $steps in
 	*'"done":'*) ;;
-	*) refuse 'the first boot of this machine is not done' ;;
+	# It was done once if it was changed since, and may have been left with what needs mending.
+	*) [ -e "$lib/born" ] || refuse 'the first boot of this machine is not done' ;;
 	esac
 	grep -q lib/before "$etc/boot" ||
 		refuse 'the hook of this machine is of an older kiln, and could not put it back: replace it'
@@ -53,7 +57,8 @@ prepare() {
 	esac
 	[ ! -e "$lib/before" ] ||
 		refuse 'another kiln apply was cut off, and is being put back: try again'
-	rm -rf "$run/applying" "$change" "$lib/before.new" "$lib/before.over" # of one that was cut off
+	# Of one that was cut off.
+	rm -rf "$run/applying" "$change" "$next" "$lib/before.new" "$lib/before.over"
 	now=$(sum <"$etc/files") wanted=$(sum <"$stage/tree/etc/kiln/files")
 	[ "$made" = "$now" ] ||
 		refuse 'this machine was made from another document than that of its /etc/kiln/files'
@@ -84,16 +89,135 @@ that it runs with --since"
 		chown "$owner" "$file" || refuse "$path cannot be $owner's"
 		chmod "$mode" "$file"
 	done <"$stage/new"
-	{ cat "$stage/differ" && [ "$now" = "$wanted" ] || echo /etc/kiln/files; } >"$stage/paths"
+	fetch
+	images | pull
+	{ cat "$stage/differ" "$stage/programs" &&
+		[ "$now" = "$wanted" ] || echo /etc/kiln/files; } >"$stage/paths"
+	safe
 	# What starts anew, and commands: each once, of the paths that differ.
 	for list in restarts commands; do
 		while read -r path what; do
-			! grep -qxF -- "$path" "$stage/differ" || echo "$what"
+			! grep -qxF -- "$path" "$stage/paths" || echo "$what"
 		done <"$stage/all-$list" | sort -u >"$stage/$list"
 	done
 	tr ' ' '\n' <"$stage/restarts" | here | sort -u >"$stage/each"
 	mv "$stage/each" "$stage/restarts"
 	! grep -qx etcd "$stage/restarts" || others
+}
+
+# safe refuses to write where somebody else could put a link in root's way: below folders that are
+# not root's alone, and over what is no file.
+safe() {
+	me=$(id -u)
+	while IFS= read -r path; do
+		[ ! -L "$root$path" ] && { [ ! -e "$root$path" ] || [ -f "$root$path" ]; } ||
+			refuse "$path is no file here"
+		folder=${path%/*}
+		while [ -n "$folder" ]; do
+			# The names of those who may write are the sixth and the ninth letter.
+			case $(stat -c '%F %u %g %A' "$root$folder" 2>/dev/null) in
+			'' | "symbolic link $me "* | "directory $me "*\ d????-??-? | \
+				"directory $me $me "d???????-?) ;;
+			*)
+				refuse "$path: others may write to $folder; replace the machine, or write the file \
+by hand"
+				;;
+			esac
+			folder=${folder%/*}
+		done
+	done <"$stage/paths"
+}
+
+# fetch brings the programs that the newer document fetches and the older one did not, and lays them
+# beside the files of the document. $stage/programs lists what differs from what is there.
+fetch() {
+	: >"$stage/programs"
+	list=$stage/tree/etc/kiln/artifacts ca=$stage/tree/etc/kiln/artifacts.crt
+	[ -f "$list" ] || return 0
+	[ -f "$ca" ] || ! grep -q ' /etc/kiln/artifacts.crt$' "$stage/new" || ca=$etc/artifacts.crt
+	mkdir -p "$next/tree"
+	while read -r sum version program folder proxy url; do
+		! grep -qF -- "$sum $version $program $folder " "$etc/artifacts" || continue
+		echo "fetching $url" || :
+		[ "$proxy" = - ] && set -- --noproxy '*' || set -- -x "$proxy"
+		[ ! -s "$ca" ] || set -- "$@" --cacert "$ca"
+		(ulimit -f 2097152 && curl -q -sSfgL --proto "=https,${url%%:*}" -A kiln \
+			--connect-timeout 10 -y 30 -Y 1000 --retry 3 -o "$next/part" "$@" "$url") \
+			2>"$stage/error" || refuse "$url cannot be fetched: $(tail -n 1 "$stage/error")"
+		[ "$(sum <"$next/part")" = "$sum" ] ||
+			refuse "$url has another SHA-256 than $sum, which the document wants"
+		unpack 2>"$stage/error" || refuse "$url: $(head -n 1 "$stage/error")"
+	done <"$list"
+	find "$next/tree" -type f | while IFS= read -r file; do
+		path=${file#"$next/tree"}
+		[ ! -e "$root$path" ] || [ "$(sum <"$file")" != "$(sum <"$root$path")" ] || continue
+		mkdir -p "$stage/tree${path%/*}" && ln -s "$file" "$stage/tree$path"
+		echo "$path"
+	done >"$stage/programs"
+}
+
+# unpack lays what was fetched where its program belongs, below $next/tree.
+unpack() {
+	umask 022
+	to=$next/tree$folder
+	[ "$folder" != - ] || to=$next/tree${program%/*}
+	mkdir -p "$to" || return
+	if [ "$folder" = - ]; then
+		chmod 755 "$next/part" && mv -f "$next/part" "$next/tree$program"
+	else
+		tar -xzof "$next/part" -C "$to" && chmod 755 "$next/tree$program" && rm "$next/part"
+	fi || return
+	umask 077
+}
+
+# pull has containerd get the images of the newer manifests that it does not have, from the
+# registries of the newer document and through containerd's own proxy.
+pull() {
+	hosts=$stage/hosts
+	mkdir "$hosts"
+	for folder in "$root" "$stage/tree"; do
+		from=$folder/etc/containerd/certs.d
+		[ ! -d "$from" ] || cp -R "$from/." "$hosts/"
+	done
+	sed -n 's#^/etc/containerd/certs.d/##p' "$stage/differ" | while IFS= read -r gone; do
+		[ -e "$stage/tree/etc/containerd/certs.d/$gone" ] || rm -f "$hosts/$gone"
+	done
+	stored=" $(ctr -n k8s.io images ls -q 2>/dev/null | tr '\n' ' ')"
+	while read -r image; do
+		case $stored in
+		*" $image "*) continue ;;
+		*) ;;
+		esac
+		echo "pulling $image" || :
+		(
+			for setting in $(systemctl show -p Environment --value containerd.service); do
+				case $setting in
+				*_proxy=* | *_PROXY=*) export "${setting?}" ;;
+				*) ;;
+				esac
+			done
+			timeout 1800 ctr -n k8s.io images pull --hosts-dir "$hosts" "$image" </dev/null
+		) >"$stage/error" 2>&1 && continue
+		case $image$(tail -n 1 "$stage/error") in
+		*etcd*) refuse "$image cannot be pulled: $(tail -n 1 "$stage/error")" ;;
+		*'401 Unauthorized'* | *'403 Forbidden'* | *'authorization failed'*)
+			# The kubelet may have a login.
+			cat "$root"/etc/systemd/system/kubelet.service.d/*.conf |
+				grep -q image-credential-provider ||
+				refuse "$image cannot be pulled: $(tail -n 1 "$stage/error")"
+			;;
+		*) refuse "$image cannot be pulled: $(tail -n 1 "$stage/error")" ;;
+		esac
+	done
+}
+
+# images prints those of the newer manifests and sandboxes, as containerd names them: with a digest
+# they have no tag.
+images() {
+	cat "$stage/tree"/etc/kubernetes/manifests/*.yaml "$stage/tree/etc/containerd/config.toml" \
+		2>/dev/null | sed -n 's/^ *\(- \)\{0,1\}image: //p
+			s/^ *sandbox\(_image\)\{0,1\} = //p' |
+		tr -d "'\"" | sed 's#:[^/@]*@#@#' | sort -u
 }
 
 # others refuses to end this machine's member of etcd while another one is away.
@@ -127,6 +251,7 @@ run_change() {
 	mv "$stage/tree" "$stage/change" "$stage/paths" "$stage/commands" "$stage/restarts" "$change/"
 	: >"$run/applying"
 	echo 'the change was cut off' >"$run/why"
+	rm -f "$run/kept"
 	systemd-run --quiet --wait --pipe --collect --unit kiln-apply \
 		-p "ExecStopPost=/bin/sh $change/change ended" sh "$change/change" </dev/null || :
 	# It counts what is there. Perhaps the hook puts everything back just now.
@@ -135,9 +260,13 @@ run_change() {
 		tries=$((tries + 1))
 		sleep 1
 	done
-	why=$(cat "$run/why") && rm -f "$run/why"
+	why=$(cat "$run/why" 2>/dev/null) || why=''
+	rm -f "$run/why"
 	[ ! -e "$lib/before" ] || refuse "$why; it is still being put back: sh /etc/kiln/boot report"
 	[ "$(sum <"$etc/files")" = "$wanted" ] || refuse "$why; the machine is as it was before"
+	[ ! -e "$run/kept" ] || refuse "$why; the machine has its newer document, because a newer \
+minor of etcd has the data by now: mend cluster.yaml, render and apply that; etcd's data of before \
+is the snapshot $lib/etcd.db"
 }
 
 # left prints what a person has to do.
@@ -206,7 +335,9 @@ KILN_END
 KILN_END
 	@FILES@
 	prepare
-	count=$(wc -l <"$stage/paths") starts=$(tr '\n' ' ' <"$stage/restarts")
+	count=$(wc -l <"$stage/paths")
+	starts=$({ cat "$stage/restarts" && sed -n 's/^systemctl restart //p' "$stage/commands"; } |
+		tr '\n' ' ')
 	[ "$count" = 0 ] || run_change
 	login
 	[ -z "$starts" ] || echo "started anew: ${starts% }"

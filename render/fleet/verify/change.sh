@@ -9,10 +9,12 @@ set -eu
 umask 077
 LC_ALL=C
 PATH=${PATH:+$PATH:}/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:/usr/lib/systemd
+PATH=$PATH:/opt/bin # of machines that fetch their programs
 export LC_ALL PATH
 root=${KILN_ROOT-}
 etc=$root/etc/kiln lib=$root/var/lib/kiln run=$root/run/kiln
 stage=$run/change before=$lib/before pki=$root/var/lib/kubelet/pki
+db=/var/lib/etcd/member/snap/db
 client=/var/lib/kubelet/pki/kubelet-client-kiln.pem cas=/etc/kubernetes/pki/ca.crt
 # Seconds of the computer's clock for all programs to be well, and then for the hook.
 limit=300
@@ -56,6 +58,7 @@ save() {
 	cp "$stage/change" "$stage/paths" "$stage/commands" "$stage/restarts" "$before.new/" || full
 	again <"$lib/state" >"$before.new/state" || full
 	readlink "$pki/kubelet-client-current.pem" >"$before.new/current" || :
+	[ ! -e "$lib/born" ] || cp "$lib/born" "$before.new/" || full
 	sync
 	mv "$before.new" "$before"
 	sync
@@ -97,16 +100,23 @@ write() {
 	fi
 	state=$(newer)
 	echo "$state" | again | put "$lib/state"
+	[ -e "$lib/born" ] ||
+		sed -n 's/^end \([0-9a-f]*\).*/\1/p' "$before/tree/etc/kiln/files" | put "$lib/born"
 }
 
 # newer prints the state of the hook with the newer document. Steps that the older one did not have
-# count as done: scripts of a first boot do not run on a machine that runs.
+# count as done, but for those that wait for health: scripts of a first boot do not run on a machine
+# that runs.
 newer() {
 	{
 		read -r _ && read -r steps && IFS= read -r self
 	} <"$lib/state"
 	# shellcheck disable=SC2013 # words are wanted
 	for step in $(sed -n "s/^steps='\(.*\)'$/\1/p" "$etc/machine"); do
+		case $step in
+		kubelet | control-plane | ready | node | network) continue ;;
+		*) ;;
+		esac
 		case $steps in
 		*"\"$step\":"*) ;;
 		*) steps="$steps,\"$step\":0" ;;
@@ -126,6 +136,41 @@ load() {
 			fail "this failed: $words; mend cluster.yaml and render again"
 	done <"$from/commands"
 	set +f
+}
+
+# forget_shares removes what the kubelet has kept of the processors and the memory of pods.
+forget_shares() {
+	rm -f "$root/var/lib/kubelet/cpu_manager_state" "$root/var/lib/kubelet/memory_manager_state"
+}
+
+# etcd_minor FOLDER prints the minor of etcd in the manifest there, if its image says it.
+etcd_minor() {
+	sed -n 's/^ *\(- \)\{0,1\}image: .*etcd[^:]*:v\{0,1\}\(3\.[0-9]*\)\..*/\2/p' \
+		"$1/etc/kubernetes/manifests/etcd.yaml" 2>/dev/null || :
+}
+
+# snapshot keeps what etcd has, before a newer minor of it opens the data. The program is that of
+# etcd's own image.
+snapshot() {
+	pids=$(processes etcd) at=/etc/etcd/pki data=/var/lib/etcd/kiln.db
+	rm -f "$root$data" "$root$data.part"
+	# A full disk harms more than a missing snapshot.
+	size=$(stat -c %s "$root$db")
+	for folder in "$root/var/lib/etcd" "$lib"; do
+		[ "$(($(stat -f -c '%a*%S' "$folder")))" -gt "$((2 * size))" ] ||
+			fail "there is no room for a snapshot of etcd: make some in $folder"
+	done
+	said=$(timeout 600 chroot "$root/proc/${pids%% *}/root" etcdctl --cacert "$at/ca.crt" \
+		--cert "$at/server.crt" --key "$at/server.key" snapshot save "$data" 2>&1 </dev/null) ||
+		fail "there is no snapshot of etcd: $(echo "$said" | tail -n 1)"
+	mv "$root$data" "$lib/etcd.db" || full
+	sync
+}
+
+# opened holds if a newer minor of etcd has written to its data since the older one ended. Nothing
+# leads back then: the older one could not read it.
+opened() {
+	[ -e "$before/newer" ] && [ -n "$(find "$root$db" -newer "$before/newer")" ]
 }
 
 # restarts NAME: it is to start anew.
@@ -269,6 +314,12 @@ hook_is_done() {
 
 # undo puts the old files back. It may be cut off too: the next start does it again.
 undo() {
+	if opened; then
+		: >"$run/kept"
+		mv "$before" "$before.over"
+		rm -rf "$before.over"
+		return
+	fi
 	end
 	while IFS= read -r path; do
 		rm -f "${root}${path%/*}/.${path##*/}.kiln"
@@ -280,6 +331,9 @@ undo() {
 	done <"$before/paths"
 	read -r certificate <"$before/current" && present "$certificate"
 	put "$lib/state" <"$before/state"
+	rm -f "$lib/born"
+	[ ! -e "$before/born" ] || put "$lib/born" <"$before/born"
+	rm -rf "$lib/next"
 	sync
 	load
 	! restarts containerd.service || systemctl restart --no-block containerd.service || :
@@ -298,14 +352,24 @@ undo)
 	undo
 	;;
 ended) # however the change ended
-	rm -rf "$run/applying" "$stage" "$before.new" "$before.over"
-	[ ! -e "$before" ] || systemctl restart --no-block kiln.service
+	rm -rf "$run/applying" "$stage" "$lib/next" "$before.new" "$before.over"
+	# It puts everything back, or goes on with what is kept.
+	if [ -e "$before" ] || ! grep -q '"done":' "$lib/state"; then
+		systemctl restart --no-block kiln.service
+	fi
 	;;
 *)
+	# A hook that is still at work would write the state of the older document.
+	grep -q '"done":' "$lib/state" || systemctl stop kiln.service
+	newer=$(etcd_minor "$stage/tree") older=$(etcd_minor "$root")
+	[ "${newer#3.}" -gt "${older#3.}" ] 2>/dev/null || newer=''
+	[ -z "$newer" ] || snapshot
 	save
 	end
 	write
 	load
+	[ -z "$newer" ] || : >"$before/newer"
+	sync
 	start
 	# It goes through its last steps again, and tells the cluster which document this machine runs.
 	rm -f "$lib/status.json"
@@ -316,7 +380,7 @@ ended) # however the change ended
 	! restarts kubelet.service || wait_for kubelet kubelet_stays
 	sync
 	mv "$before" "$before.over"
-	rm -rf "$before.over"
+	rm -rf "$before.over" "$run/why"
 	sync
 	;;
 esac

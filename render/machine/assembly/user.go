@@ -27,6 +27,7 @@ func (t *tree) addUser() error {
 		return err
 	}
 	t.addUserUnits(s.Units, s.Path("units"))
+	t.addRestarts()
 	t.addScripts("pre-boot", s.PreBoot, s.Path("preBoot"))
 	t.addScripts("post-boot", s.PostBoot, s.Path("postBoot"))
 	if len(s.NetworkConfig) > 0 {
@@ -79,6 +80,32 @@ func (t *tree) addUserUnits(units []config.Unit, field string) {
 				Name: u.Name, Enabled: u.Enabled, Started: u.Enabled, Masked: u.Masked,
 			})
 		}
+	}
+}
+
+// addRestarts adds the list of the user's files, each with the units that kiln apply starts again
+// after a change of it.
+func (t *tree) addRestarts() {
+	s := &t.m.Settings
+	var list strings.Builder
+	add := func(path string, units []string) {
+		if len(units) > 0 && t.n.File(path) != nil {
+			fmt.Fprintln(&list, path, strings.Join(units, " "))
+		}
+	}
+	for _, f := range s.Files {
+		add(f.Path, f.Restart)
+	}
+	for _, u := range s.Units {
+		name := path.Join(plan.UnitDir, u.Name)
+		add(name, u.Restart)
+		for _, d := range u.DropIns {
+			add(path.Join(name+".d", d.Name), u.Restart)
+		}
+	}
+	if list.Len() > 0 {
+		t.addFile(plan.RestartList, 0o644, list.String(), "what kiln apply starts again",
+			s.Path("files"), s.Path("units"))
 	}
 }
 

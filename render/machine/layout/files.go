@@ -63,6 +63,8 @@ var Files = []File{
 		Change: Later, Why: firstBoot},
 	{Path: plan.KilnDir + "/machine", Form: Settings, Open: true, Part: hook,
 		Change: Later, Why: firstBoot},
+	{Path: plan.RestartList, Form: Lines, Open: true, Part: hook,
+		Change: Later, Why: "read by kiln apply only"},
 	{Path: plan.KilnDir + "/checks", Form: Checks, Open: true, Part: hook,
 		Change: Later, Why: firstBoot},
 	{Path: plan.KilnDir + "/node.yaml", Form: Object, Open: true, Part: hook,
@@ -135,9 +137,9 @@ var Files = []File{
 	manifest(target.APIServer),
 	manifest(target.ControllerManager),
 	manifest(target.Scheduler),
-	{Path: plan.ManifestPath(target.KubeVIP), Form: YAML, Open: true, Part: staticPods},
-	{Path: plan.ManifestPath(target.HAProxy), Form: YAML, Open: true, Part: staticPods},
-	{Path: plan.BalancerConf, Form: Lines},
+	manifest(target.KubeVIP),
+	manifest(target.HAProxy),
+	restarts(target.HAProxy, File{Path: plan.BalancerConf, Form: Lines}),
 
 	// The kubelet and the container runtime.
 	restarts(kubelet, File{Path: plan.KubeletConfig, Form: YAML, Open: true}),
@@ -152,8 +154,9 @@ var Files = []File{
 	restarts(containerd, File{Path: plan.UnitDir + "/containerd.service.d/", Form: Unit}),
 
 	// What the machine fetches.
-	{Path: plan.ArtifactList, Form: Lines, Part: hook},
-	{Path: plan.ArtifactCA, Form: Lines, Part: hook},
+	{Path: plan.ArtifactList, Form: Programs, Part: hook, Change: Restart,
+		Why: "it fetches its programs, and those start again with the new ones"},
+	{Path: plan.ArtifactCA, Form: Lines, Part: hook, Change: Later, Why: "read when it fetches"},
 	{Path: plan.CrictlConfig, Form: YAML},
 	{Path: "/etc/apt/keyrings/kubernetes.asc", Form: Lines},
 	{Path: "/etc/apt/sources.list.d/kubernetes.sources", Form: Lines},
@@ -191,4 +194,11 @@ var Files = []File{
 	{Path: "/etc/apt/apt.conf.d/90-kiln", Form: Lines},
 	{Path: config.NetworkdPrefix, Form: Unit},
 	{Path: config.KeyfilePrefix, Form: Unit, Open: true},
+}
+
+// Fetched has the programs that machines fetch, each with what starts again with it.
+var Fetched = []string{
+	target.BinDir + "/kubelet " + kubelet,
+	target.BinDir + "/containerd " + containerd,
+	target.BinDir + "/runc " + containerd,
 }

@@ -44,6 +44,7 @@ const (
 	Unit     Form = "unit"     // sections with settings, as systemd reads them
 	Settings Form = "settings" // NAME=VALUE on each line
 	Checks   Form = "checks"   // the hook's checks
+	Programs Form = "programs" // the list of what the machine fetches
 	Program  Form = "program"  // a shell program of kiln's
 	Lines    Form = "lines"    // any other text
 	// Hidden: nobody compares it. It is a key, or a certificate, which has a line of its own.

@@ -37,6 +37,8 @@ func (f *List) Content(form layout.Form, old, new []byte) {
 		}
 	case layout.Checks:
 		f.checks(old, new)
+	case layout.Programs:
+		f.settings(programs(old), programs(new))
 	case layout.Program:
 		f.Value("program", strconv.Itoa(len(wording.SplitLines(old)))+" lines",
 			strconv.Itoa(len(wording.SplitLines(new)))+" others")

@@ -194,9 +194,9 @@ func remedy(now time.Time, k kind, d *DocumentEnd, pools []string) string {
 		return "no machine can join after that; run kiln token renew " + strings.Join(pools, " ") +
 			d.Config + ", do what it says, and render again (docs/pools.md)"
 	case k.renewed && k.ended:
-		return "replace each machine now, with its new document"
+		return "follow kiln plan now, with the new documents"
 	case k.renewed:
-		return "replace each machine before that day, with its new document"
+		return "follow kiln plan before that day, with the new documents"
 	}
 	switch end := d.CAEnd.Format(time.DateOnly); {
 	case !d.CAEnd.IsZero() && !now.Before(d.CAEnd):
@@ -204,13 +204,13 @@ func remedy(now time.Time, k kind, d *DocumentEnd, pools []string) string {
 			"make a new cluster, and move what runs (docs/leaked.md)"
 	case k.external:
 		return "run kiln certs csr --within 60d" + d.Config + ", have the requests signed, run " +
-			"kiln certs add DIR" + d.Config + ", render again, and replace each machine " +
+			"kiln certs add DIR" + d.Config + ", render again, and follow kiln plan " +
 			"(docs/external-ca.md)"
 	case !d.CAEnd.IsZero() && d.lastsWithCA():
 		return "the CAs end on " + end + "; rotate them before that day: " +
 			"kiln secrets rotate ROOT" + d.Config + " (docs/rotation.md)"
 	}
-	return "run kiln secrets renew" + d.Config + ", render again, and replace each machine " +
+	return "run kiln secrets renew" + d.Config + ", render again, and follow kiln plan " +
 		"(docs/changes.md)"
 }
 

@@ -56,20 +56,20 @@ func TestSentences(t *testing.T) {
 	now := issued.Add(year - 3*day)
 	require.Equal(t, []string{"cp-9: certificates end on 2027-01-01: run kiln certs csr " +
 		"--within 60d, have the requests signed, run kiln certs add DIR, render again, and " +
-		"replace each machine (docs/external-ca.md)"}, Near(now, []DocumentEnd{external}))
+		"follow kiln plan (docs/external-ca.md)"}, Near(now, []DocumentEnd{external}))
 	external.Renewed = true
-	require.Equal(t, []string{"cp-9: certificates end on 2027-01-01: replace each machine before " +
-		"that day, with its new document"}, Near(now, []DocumentEnd{external}))
+	require.Equal(t, []string{"cp-9: certificates end on 2027-01-01: follow kiln plan before " +
+		"that day, with the new documents"}, Near(now, []DocumentEnd{external}))
 
 	require.Equal(t, []string{"cp-1 … cp-3: certificates end from 2026-12-30 to " +
-		"2027-01-01: run kiln secrets renew, render again, and replace each machine " +
+		"2027-01-01: run kiln secrets renew, render again, and follow kiln plan " +
 		"(docs/changes.md)"}, Near(now, list[:3]))
 	require.Empty(t, Ended(now, list[:3]))
 	require.Empty(t, Near(issued.Add(year-31*day-2*day), list[:3]))
 
 	now = issued.Add(2*year + day)
 	require.Equal(t, []string{"cp-1 … cp-3: certificates ended from 2026-12-30 to " +
-		"2027-01-01: run kiln secrets renew, render again, and replace each machine " +
+		"2027-01-01: run kiln secrets renew, render again, and follow kiln plan " +
 		"(docs/changes.md)"}, Ended(now, list[:3]))
 	require.Empty(t, Near(now, list[:3]))
 
@@ -128,10 +128,10 @@ func TestRunning(t *testing.T) {
 		machine("a", later), machine("b", soon), machine("c", soon), machine("d", "never"),
 	}}
 	require.Equal(t, []string{
-		"a: certificates end on 2026-02-01: replace each machine before that day, with its new " +
-			"document",
+		"a: certificates end on 2026-02-01: follow kiln plan before that day, with the new " +
+			"documents",
 		"b, c: certificates end on 2026-02-01: run kiln secrets renew, render again, and " +
-			"replace each machine (docs/changes.md)",
+			"follow kiln plan (docs/changes.md)",
 	}, Near(issued.Add(day), Running(old, new)))
 }
 

@@ -129,3 +129,16 @@ func assignments(content []byte) (out []setting, ok bool) {
 	}
 	return out, ok
 }
+
+// programs reads the list of what a machine fetches (package templates): columns of each program.
+func programs(list []byte) (out []setting) {
+	for _, line := range wording.SplitLines(list) {
+		words := strings.Fields(line)
+		for i, name := range []string{"sha256", "version", "", "", "proxy", "url"} {
+			if i < len(words) && len(words) > 2 && name != "" {
+				out = append(out, setting{words[2] + " " + name, []string{words[i]}})
+			}
+		}
+	}
+	return out
+}
