@@ -171,7 +171,7 @@ func TestRenewal(t *testing.T) {
 		require.Equal(t, exitWrong, code)
 		require.Contains(t, messages, "kiln: cp-1, worker-1: certificates ended on 2027-01-01: "+
 			"run kiln secrets renew --config "+filepath.Join(c.dir, "cluster.yaml")+
-			", render again, and replace each machine (docs/changes.md)\n"+
+			", render again, and follow kiln plan (docs/changes.md)\n"+
 			"kiln: nothing was written\n")
 		require.Equal(t, before, tree(t, out))
 		code, messages = c.run("render", "--secrets", c.secrets, "--review", review)
@@ -186,7 +186,7 @@ func TestRenewal(t *testing.T) {
 		args := []string{"plan", review, config, "--secrets", c.secrets}
 		require.Equal(t, exitDone, run(args, nil, &steps, &notes, false), notes.String())
 		require.Contains(t, notes.String(), "cp-1, worker-1: certificates ended on "+
-			"2027-01-01: replace each machine now, with its new document")
+			"2027-01-01: follow kiln plan now, with the new documents")
 		require.Contains(t, steps.String(), "restart, before 2027-01-01: cp-1, worker-1\n")
 		require.NotContains(t, steps.String(), "replace:")
 		code, messages = c.run(render...)
