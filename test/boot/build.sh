@@ -122,6 +122,23 @@ image() {
   "$work/mkimg" "${flags[@]}" "$reference" "$work/images/${reference//[\/:]/_}.tar" "$@"
 }
 
+# publish_image FILE FOLDER puts an image of mkimg's into the folder of a mirror, where clients of a
+# registry ask for it.
+publish_image() {
+  local layout reference digest folder blob
+  layout=$(mktemp -d)
+  tar -xf "$1" -C "$layout"
+  reference=$(grep -o '"io.containerd.image.name":"[^"]*' "$layout/index.json" | cut -d '"' -f 4)
+  digest=$(grep -o '"digest":"[^"]*' "$layout/index.json" | cut -d '"' -f 4)
+  folder=${reference#*/}
+  folder=$2/v2/${folder%:*}
+  mkdir -p "$folder/manifests" "$folder/blobs"
+  cp "$layout/blobs/sha256/${digest#*:}" "$folder/manifests/$digest"
+  cp "$layout/blobs/sha256/${digest#*:}" "$folder/manifests/${reference##*:}"
+  for blob in "$layout"/blobs/sha256/*; do mv "$blob" "$folder/blobs/sha256:${blob##*/}"; done
+  rm -r "$layout"
+}
+
 # load FILE... puts images into the containerd store of the tree of a machine, $tree, with a
 # containerd that runs here for a moment, and ends with this script, whatever ends it: it has the
 # script's locks.

@@ -71,22 +71,6 @@ adapt_runc() {
     >"$drop_ins/container.conf"
 }
 
-# publish_image FILE puts an image of mkimg's to where clients of a registry ask the mirror for it.
-publish_image() {
-  local layout reference digest folder blob
-  layout=$(mktemp -d)
-  tar -xf "$1" -C "$layout"
-  reference=$(grep -o '"io.containerd.image.name":"[^"]*' "$layout/index.json" | cut -d '"' -f 4)
-  digest=$(grep -o '"digest":"[^"]*' "$layout/index.json" | cut -d '"' -f 4)
-  folder=${reference#*/}
-  folder=$tmp/mirror.d/v2/${folder%:*}
-  mkdir -p "$folder/manifests" "$folder/blobs"
-  cp "$layout/blobs/sha256/${digest#*:}" "$folder/manifests/$digest"
-  cp "$layout/blobs/sha256/${digest#*:}" "$folder/manifests/${reference##*:}"
-  for blob in "$layout"/blobs/sha256/*; do mv "$blob" "$folder/blobs/sha256:${blob##*/}"; done
-  rm -r "$layout"
-}
-
 # adapt_download gives $dir/cluster.yaml the programs of the mirror, and the lock of them.
 adapt_download() {
   sed "s/CONTAINERD/$CONTAINERD/; s/RUNC/$RUNC/; s/CNI_PLUGINS/$CNI_PLUGINS/; s/CRICTL/$CRICTL/" \

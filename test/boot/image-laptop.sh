@@ -91,22 +91,7 @@ image "ghcr.io/flannel-io/flannel:v$FLANNEL" -base "$store/proxy.tar" \
 image "ghcr.io/flannel-io/flannel-cni-plugin:v$FLANNEL_PLUGIN" -base "$store/proxy.tar" \
   "/flannel=$bin/flannel-plugin-0.9.1/flannel-plugin"
 
-# publish_image FILE puts an image of mkimg's to where clients of a registry ask for it.
-publish_image() {
-  local layout=$work/layout reference digest folder blob
-  rm -rf "$layout"
-  mkdir "$layout"
-  tar -xf "$1" -C "$layout"
-  reference=$(grep -o '"io.containerd.image.name":"[^"]*' "$layout/index.json" | cut -d '"' -f 4)
-  digest=$(grep -o '"digest":"[^"]*' "$layout/index.json" | cut -d '"' -f 4)
-  folder=${reference#*/}
-  folder=$laptop/mirror/v2/${folder%:*}
-  mkdir -p "$folder/manifests" "$folder/blobs"
-  cp "$layout/blobs/sha256/${digest#*:}" "$folder/manifests/$digest"
-  cp "$layout/blobs/sha256/${digest#*:}" "$folder/manifests/${reference##*:}"
-  for blob in "$layout"/blobs/sha256/*; do mv "$blob" "$folder/blobs/sha256:${blob##*/}"; done
-}
-for file in "$work"/images/*.tar; do publish_image "$file"; done
+for file in "$work"/images/*.tar; do publish_image "$file" "$laptop/mirror"; done
 
 # publish NAME VERSION FILE puts a program into the mirror, and an entry into the lock.
 publish() {

@@ -95,7 +95,7 @@ publish_images() (
     "/usr/local/bin/etcdutl=$bin/etcdutl-$ETCDUTL/etcdutl"
   image "registry.k8s.io/coredns/coredns:v$COREDNS" -entrypoint /coredns \
     "/coredns=$bin/coredns-$COREDNS/coredns"
-  for file in "$work"/images/*.tar; do publish_image "$file"; done
+  for file in "$work"/images/*.tar; do publish_image "$file" "$tmp/mirror.d"; done
   rm -rf "$work"
 )
 

@@ -61,7 +61,7 @@ var refusalTable = []refusal{
 		"go one minor at a time, because API servers of two minors share the objects in etcd: " +
 			"render with the next minor, follow its plan until --nodes has nothing left, and " +
 			"then plan from there"},
-	{"etcd-version", etcdTooOld,
+	{"etcd-version", etcdJump,
 		"one minor at a time, and to 3.7 from 3.6.11 or later: set images.etcd to it with the " +
 			"version of Kubernetes that runs, follow that plan, and then go on to this one; only " +
 			"a snapshot leads back (docs/etcd.md)"},
@@ -182,10 +182,10 @@ func goesBack(d *transition) string {
 	return ""
 }
 
-// etcdTooOld: etcd would go back by a minor, or over one, or to 3.7 from a release that may be
+// etcdJump: etcd would go back by a minor, or over one, or to 3.7 from a release that may be
 // unable to run beside it. "Make sure that all of your 3.6 members are updated to 3.6.11 or later"
 // (https://etcd.io/docs/v3.7/upgrades/upgrade_3_7/).
-func etcdTooOld(_ *transition, decisions []*decision) string {
+func etcdJump(_ *transition, decisions []*decision) string {
 	for _, f := range decisions {
 		if f.What() != change.Changed || !f.Old.Member() || !f.New.Member() {
 			continue

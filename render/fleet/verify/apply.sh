@@ -114,7 +114,7 @@ safe() {
 			refuse "$path is no file here"
 		folder=${path%/*}
 		while [ -n "$folder" ]; do
-			# The names of those who may write are the sixth and the ninth letter.
+			# The sixth and the ninth letter say whether its group and others may write.
 			case $(stat -c '%F %u %g %A' "$root$folder" 2>/dev/null) in
 			'' | "symbolic link $me "* | "directory $me "*\ d????-??-? | \
 				"directory $me $me "d???????-?) ;;
@@ -198,16 +198,17 @@ pull() {
 			done
 			timeout 1800 ctr -n k8s.io images pull --hosts-dir "$hosts" "$image" </dev/null
 		) >"$stage/error" 2>&1 && continue
-		case $image$(tail -n 1 "$stage/error") in
-		*etcd*) refuse "$image cannot be pulled: $(tail -n 1 "$stage/error")" ;;
+		said=$(tail -n 1 "$stage/error")
+		case $image$said in
+		*etcd*) ;;
 		*'401 Unauthorized'* | *'403 Forbidden'* | *'authorization failed'*)
 			# The kubelet may have a login.
-			cat "$root"/etc/systemd/system/kubelet.service.d/*.conf |
-				grep -q image-credential-provider ||
-				refuse "$image cannot be pulled: $(tail -n 1 "$stage/error")"
+			! cat "$root"/etc/systemd/system/kubelet.service.d/*.conf |
+				grep -q image-credential-provider || continue
 			;;
-		*) refuse "$image cannot be pulled: $(tail -n 1 "$stage/error")" ;;
+		*) ;;
 		esac
+		refuse "$image cannot be pulled: $said"
 	done
 }
 

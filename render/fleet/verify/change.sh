@@ -312,15 +312,16 @@ hook_is_done() {
 	grep -q '"done":' "$lib/state"
 }
 
-# undo puts the old files back. It may be cut off too: the next start does it again.
+# undo puts the old files back, unless there is no way back: then the hook goes on, and starts the
+# kubelet. It may be cut off too: the next start does it again.
 undo() {
+	end # so that nothing opens the data from here on
 	if opened; then
 		: >"$run/kept"
 		mv "$before" "$before.over"
 		rm -rf "$before.over"
 		return
 	fi
-	end
 	while IFS= read -r path; do
 		rm -f "${root}${path%/*}/.${path##*/}.kiln"
 		if [ -f "$before/tree$path" ]; then
@@ -353,7 +354,7 @@ undo)
 	;;
 ended) # however the change ended
 	rm -rf "$run/applying" "$stage" "$lib/next" "$before.new" "$before.over"
-	# It puts everything back, or goes on with what is kept.
+	# Its hook puts everything back, or goes through the steps that are left.
 	if [ -e "$before" ] || ! grep -q '"done":' "$lib/state"; then
 		systemctl restart --no-block kiln.service
 	fi
