@@ -1,6 +1,7 @@
 package render_test
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"fmt"
 	"io/fs"
@@ -52,13 +53,18 @@ const (
 		`restart: [a.service, b.timer]}}`
 	fetch = `{op: add, path: /spec/machines/binaries, value: {source: download, ` +
 		`containerd: v1.0.0, runc: v1.0.0, cniPlugins: v1.0.0, crictl: v1.0.0}}`
+	zone  = `{op: add, path: /spec/machines/timeZone, value: Europe/Berlin}`
+	zone2 = `{op: add, path: /spec/machines/timeZone, value: Europe/Rome}`
+	aUnit = `{op: add, path: /spec/machines/units, value: [{name: a.service, enabled: true, ` +
+		`content: "[Service]\nExecStart=/bin/a\n[Install]\nWantedBy=multi-user.target\n"}]}`
+	mask  = `{op: add, path: /spec/machines/units, value: [{name: a.service, masked: true}]}`
 	newer = `{op: replace, path: /spec/kubernetesVersion, value: v1.35.8}`
 	ntp2  = `{op: replace, path: /spec/machines/ntpServers/0, value: ntp2.example.com}`
 )
 
 // locked has a lock with two kubelets. The content of each file is its line here.
 var locked = fstest.MapFS{"cluster.lock.yaml": {Data: lockOf("kubelet v1.35.1", "kubelet v1.35.8",
-	"containerd v1.0.0", "runc v1.0.0", "cniPlugins v1.0.0", "crictl v1.0.0")}}
+	"kubelet v1.36.3", "containerd v1.0.0", "runc v1.0.0", "cniPlugins v1.0.0", "crictl v1.0.0")}}
 
 func lockOf(programs ...string) []byte {
 	text := "apiVersion: kiln.dev/v1alpha1\nkind: Lock\nartifacts:\n"
@@ -162,8 +168,10 @@ func growLive(t *testing.T, n *node.Node, shell string) *aTree {
 	return m
 }
 
-// serves is a curl that answers a request for v1.35.8/kubelet with "kubelet v1.35.8".
+// serves is a curl that answers a request for v1.35.8/kubelet with "kubelet v1.35.8", and a request
+// for the version of the API server.
 const serves = `case $* in
+*/version) cat "$KILN_ROOT/version" 2>/dev/null || echo '{"major": "1", "minor": "35"}' ;;
 *' -o '*'/kubelet')
 	while [ "$1" != -o ]; do shift; done
 	out=$2
@@ -254,6 +262,11 @@ func (m *aTree) requireIs(old, n *node.Node) {
 			require.NoFileExists(m.t, m.root+path)
 		}
 	}
+	for _, l := range old.Links {
+		if !slices.Contains(n.Links, l) {
+			require.NoFileExists(m.t, m.root+l.Path)
+		}
+	}
 	require.Empty(m.t, m.compared().Findings)
 	made, _, _ := strings.Cut(m.read("/var/lib/kiln/state"), "\n")
 	require.Len(m.t, made, 64)
@@ -298,6 +311,14 @@ func TestApply(t *testing.T) {
 		{"processors of pods", "worker-1", nil, []string{shares}, "", firstKey, true},
 		{"a file of one's own", "worker-2", nil, []string{motd},
 			"restart a.service b.timer\n", firstKey, false},
+		{"a unit", "worker-1", nil, []string{aUnit, zone}, "try-restart kiln-syste[m].service\n" +
+			"--quiet enable a.service\nstart a.service\n" +
+			"--quiet enable kiln-system.service\nstart kiln-system.service\n", firstKey, false},
+		{"another time zone", "worker-1", []string{zone}, []string{zone2},
+			"try-restart kiln-syste[m].service\n", firstKey, false},
+		{"no unit any more", "worker-1", []string{aUnit}, nil, "", firstKey, false},
+		{"a unit that nothing starts", "worker-1", []string{aUnit}, []string{mask},
+			"--quiet mask a.service\nstop a.service\n", firstKey, false},
 		{"a flag of the API server", "cp-1", nil, []string{audit}, "", firstKey, true},
 		{"another name of the API server", "cp-1", nil, []string{name}, "", firstKey, true},
 	} {
@@ -312,6 +333,9 @@ func TestApply(t *testing.T) {
 			calls := "daemon-reload\n" + row.calls
 			if row.restarts {
 				calls = "stop kubelet.service\n" + calls + "restart kubelet.service\n"
+			}
+			if slices.Contains(row.old, aUnit) {
+				calls = "--quiet disable --now a.service\n" + calls
 			}
 			for _, calls := range []string{calls + "restart kiln.service\n", ""} {
 				m.write("/systemctl", "")
@@ -391,6 +415,30 @@ func TestApplyRelease(t *testing.T) {
 	}
 }
 
+// TestApplySkew: a worker takes the kubelet of a newer minor once its API server is of that minor.
+func TestApplySkew(t *testing.T) {
+	t.Parallel()
+	const minor = `{op: replace, path: /spec/kubernetesVersion, value: v1.36.3}`
+	old, now := edit(t, fetch), edit(t, fetch, minor)
+	m := growLive(t, old.nodes["worker-1"], need.Usable(t)[0])
+	m.write("/opt/bin/kubelet", "kubelet v1.35.1\n")
+	text, err := applyProgram(t, old, now, "worker-1")
+	require.NoError(t, err)
+	for _, row := range []struct{ version, sick, says string }{
+		{`"minor": "35"`, "", "is of 1.35, and a kubelet of 1.36 must not be newer: "},
+		{`no version`, "", "is of 1.?, and a kubelet of 1.36 must not be newer: "},
+		{`"minor": "36"`, "/version", "the API server does not say its version: curl: (22) 404"},
+		{`"minor": "36+"`, "", ""},
+	} {
+		m.write("/version", row.version)
+		m.write("/sick", cmp.Or(row.sick, "nothing"))
+		_, code := m.run(text, "-s")
+		require.Equal(t, row.says == "", code == 0, m.messages)
+		require.Contains(t, m.messages, row.says)
+	}
+	m.requireIs(old.nodes["worker-1"], now.nodes["worker-1"])
+}
+
 // died makes the nth call of mv, rm or cp kill what called it. After a power cut nothing follows.
 func (m *aTree) died(at int, power bool) {
 	m.t.Helper()
@@ -416,8 +464,8 @@ func TestApplyInterrupted(t *testing.T) {
 		edits   []string
 		power   bool
 	}{
-		{"worker-1", []string{sysctl, mirror, keyEdit, label, maxPods}, false},
-		{"worker-1", []string{sysctl, mirror, keyEdit, label, maxPods}, true},
+		{"worker-1", []string{sysctl, mirror, keyEdit, label, maxPods, zone}, false},
+		{"worker-1", []string{sysctl, mirror, keyEdit, label, maxPods, zone}, true},
 		{"cp-1", []string{audit, name}, false},
 		{"cp-1", []string{audit, name}, true},
 	} {

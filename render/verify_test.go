@@ -149,6 +149,9 @@ done
 	}
 	script.Write(m.t, m.world+"/systemctl", `#!/bin/sh
 case $* in
+'is-active --quiet multi-user.target') exit ;;
+'is-active '*) exit 3 ;;
+'show -p WantedBy '*) echo multi-user.target && exit ;;
 *' --value kubelet.service') echo 0 && exit ;;
 *' --value kiln-apply.service') echo `+cmp.Or(strings.TrimPrefix(m.units["kiln-apply.service"],
 		"state="), "inactive")+` && exit ;;

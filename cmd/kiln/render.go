@@ -29,6 +29,7 @@ type renderFlags struct {
 	dry    bool      // --check
 	now    time.Time // of the run
 	images int       // how many the machines pull
+	again  bool      // reports whether --out has documents already
 }
 
 func renderCommand() *cobra.Command {
@@ -261,6 +262,7 @@ func (f *renderFlags) write(
 	}
 	progress, finish := term.Progress(messages, r.Machines())
 	defer finish()
+	f.again = f.Out != "" && !term.AbsentPath(filepath.Join(f.Out, render.InventoryFile))
 	result, err := r.Write(f.Out, render.Options{
 		Review: f.Review, Check: f.dry, Now: f.now, Progress: progress,
 		BeforeCommit: func(result *render.Result) error {
@@ -333,7 +335,7 @@ func (f *renderFlags) finish(
 	cmd *cobra.Command, r *render.Cluster, path string, result *render.Result,
 ) error {
 	run := &summary.Run{Out: f.Out, Review: f.Review, Bundle: path, Config: f.Config,
-		Images: f.images, Dry: f.dry}
+		Images: f.images, Dry: f.dry, Again: f.again}
 	err := f.report(cmd.OutOrStdout(), run, result)
 	switch {
 	case err != nil && f.dry:

@@ -9,7 +9,8 @@
 #            was changed and the new one have the same files.
 #   roots    the same machines: every root is rotated through all stages. What the old CA had signed
 #            is refused in the end.
-#   alone    one control plane and one worker: how many seconds the API is away
+#   alone    one control plane and one worker: how many seconds the API is away; and units that come
+#            and go
 #   harm     there too: a flag with which the API server ends, a setting with which the kubelet ends,
 #            a full disk, and NUMBER (10) kills and power cuts at random moments. Each time the machine
 #            has the files of its older or of its newer document, all of them, and the same command
@@ -327,7 +328,40 @@ scenario_alone() {
   renew
   record "secrets renew: the API was away for $(unwatch)"
   within "$step_limit" "CoreDNS Available" coredns_is_available
+  units
   check_net
+}
+
+beat='[{name: beat.service, enabled: true, content: "[Service]\nExecStart=/bin/sleep infinity\n[Install]\nWantedBy=multi-user.target\n"}]'
+
+# units: a unit that comes is there at once and after a restart of the machine, as are snapshots of
+# etcd. Masked it ends. In the end there is neither.
+units() {
+  local machine cluster
+  cluster=$(<"$dir/cluster.yaml")
+  change "units that come" "spec: {machines: {units: $beat}, controlPlane: {etcd: {backup: {directory: /var/lib/kiln-backups}}}}"
+  for machine in "${machines[@]}"; do runs "$machine" beat.service; done
+  runs cp-1 kiln-backup.timer
+  forget_boots worker-1
+  vm kill worker-1
+  vm again worker-1
+  within "$step_limit" "the unit runs after a restart" vm ssh worker-1 systemctl is-active beat.service
+  within "$step_limit" "hook done on every machine" hooks_are_done
+  within "$step_limit" "all nodes Ready" nodes_are_ready
+  change "a unit that nothing may start" "spec: {machines: {units: [{name: beat.service, masked: true}]}}"
+  for machine in "${machines[@]}"; do ends "$machine" beat.service; done
+  printf '%s\n' "$cluster" >"$dir/cluster.yaml"
+  lay ''
+  change "units that go"
+  for machine in "${machines[@]}"; do ends "$machine" beat.service; done
+  ends cp-1 kiln-backup.timer
+}
+runs() { # runs MACHINE UNIT
+  vm ssh "$1" systemctl is-active "$2" >"$tmp/attempt" || fail "$2 runs on $1"
+}
+ends() { # ends MACHINE UNIT
+  vm ssh "$1" systemctl is-active "$2" >"$tmp/attempt" && fail "$2 ends on $1"
+  return 0
 }
 
 # put_back MACHINE WHAT PATTERN: kiln apply says why it puts the machine back, and all is as before.
@@ -358,6 +392,9 @@ scenario_harm() {
   undo_lay
   lay "spec: {workers: {machines: {kubelet: {enforceNodeAllocatable: [pods, system-reserved], systemReservedCgroup: /nope}}}}"
   put_back worker-1 "a setting that ends the kubelet" 'kubelet is not well: '
+  undo_lay
+  lay "spec: {workers: {machines: {units: [{name: beat.service, enabled: true, content: \"[Service]\\nType=oneshot\\nExecStart=/bin/false\\n[Install]\\nWantedBy=multi-user.target\\n\"}]}}}"
+  put_back worker-1 "a unit that does not start" 'beat.service does not start'
   undo_lay
 
   lay "spec: {machines: {kubelet: {maxPods: 77}}, controlPlane: {apiServer: {extraArgs: [{name: audit-log-maxage, value: '9'}]}}}"

@@ -97,10 +97,9 @@ self="$self $line"
 done
 }
 recall() {
-[ -e "$lib/state" ] || return 1
 {
 read -r origin && read -r steps_done && IFS= read -r was
-} <"$lib/state"
+} 2>/dev/null <"$lib/state"
 }
 is_done() {
 case $steps_done in
@@ -160,7 +159,7 @@ done <"$etc/files"
 sync
 }
 aside() {
-{ [ ! -e "$file" ] && [ ! -L "$file" ]; } || { say "moving aside $path, which was here" && mv -fT "$file" "$file.kiln-old"; }
+{ [ ! -e "$file" ] && [ ! -L "$file" ]; } || { say "moving aside $path" && mv -fT "$file" "$file.kiln-old"; }
 }
 damaged() {
 fault file-damaged "$1" "$2" 'write the document to this machine again'
@@ -199,6 +198,7 @@ if ! whole; then
 systemd-run --quiet --wait --collect sh "$lib/before/change" undo || unwritable "$lib/before"
 exec sh "$etc/boot"
 fi
+rm -rf "$lib/before.over"
 if identify; then
 [ "$origin" = "$document" ] || quit document-changed /etc/kiln/files "this machine was made from $origin" \
 'replace the machine, or bring the old document back'

@@ -2,6 +2,7 @@ package compare
 
 import (
 	"cmp"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -156,7 +157,11 @@ func (f *planFlags) readAll(args []string) (list []rollout.State, err error) {
 		case err != nil || !renders || !info.IsDir():
 		case state.IsTwin(arg):
 			arg = filepath.Clean(arg)
-			s.Kept = wording.ShellWord(arg + "-before")
+			kept := arg + "-before"
+			for n := 2; !term.AbsentPath(kept); n++ { // cp would write into it
+				kept = fmt.Sprintf("%s-before-%d", arg, n)
+			}
+			s.Kept = wording.ShellWord(kept)
 			f.options.Keep = append(f.options.Keep, "cp -r "+wording.ShellWord(arg)+" "+s.Kept)
 		default:
 			s.Kept = "OLD"

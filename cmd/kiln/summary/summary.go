@@ -27,6 +27,7 @@ type Run struct {
 	Config string // the configuration's file
 	Images int    // how many images the machines pull
 	Dry    bool   // nothing was written (--check)
+	Again  bool   // there were documents before
 }
 
 // Text reports the written files for people, and names the next step. It fails if out does.
@@ -49,10 +50,14 @@ func (r *Run) Text(out io.Writer, result *render.Result) error {
 	}
 	term.Printf(out, "the machines pull %s; to list them: kiln images --config %s\n",
 		wording.Count(r.Images, "image"), wording.ShellWord(r.Config))
-	term.Printf(out, "%s, %s written, %d unchanged; "+
-		"next: give each machine its document, then\n  kubectl --kubeconfig %s get nodes\n",
+	next := "give each machine its document, then\n  kubectl --kubeconfig " +
+		wording.ShellWord(filepath.Join(r.Out, render.AdminFile)) + " get nodes"
+	if r.Again {
+		next = "kiln plan says how machines that run get there"
+	}
+	term.Printf(out, "%s, %s written, %d unchanged; next: %s\n",
 		wording.Count(len(documents), "document"), wording.Count(len(result.Written), "file"),
-		result.Unchanged, wording.ShellWord(filepath.Join(r.Out, render.AdminFile)))
+		result.Unchanged, next)
 	return nil
 }
 

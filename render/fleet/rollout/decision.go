@@ -24,7 +24,7 @@ type decision struct {
 	// live reports whether kiln apply gives it its newer document while it runs.
 	live      bool
 	unwritten string   // what changes, and kiln apply does not write
-	restarts  []string // the paths of files whose readers start anew
+	restarts  []string // the paths of files, each with what starts anew
 	commands  []string // paths, each with a command on the machine that follows its change
 	drain     bool     // its pods go first: its kubelet might end some of them
 	// worth is less if the machine is no loss: -1 if its Node is not Ready or it runs what nobody
@@ -97,7 +97,7 @@ func decide(d *transition, p *change.Pair) *decision {
 				}
 			case layout.Restart:
 				if c.Kind == "file" {
-					f.restarts = append(f.restarts, c.Name)
+					f.restarts = append(f.restarts, c.Name+" "+startsAnew(p, c, &list[i]))
 				}
 				f.drain = f.drain || drains(c, &list[i])
 				if isShare(c, &list[i]) {
@@ -120,8 +120,8 @@ func decide(d *transition, p *change.Pair) *decision {
 	for _, c := range p.Changes {
 		row := layout.FileAt(c.Name)
 		if c.Kind == "file" && row != nil && strings.HasPrefix(c.Name, plan.ManifestsDir+"/") &&
-			!slices.Contains(f.restarts, c.Name) {
-			f.restarts = append(f.restarts, c.Name)
+			!slices.Contains(f.restarts, c.Name+" "+row.Restarts) {
+			f.restarts = append(f.restarts, c.Name+" "+row.Restarts)
 			if worst == layout.Live || worst == layout.Node {
 				why[layout.Restart] = append(why[worst], c.Title()+": "+row.Why)
 				worst = layout.Restart

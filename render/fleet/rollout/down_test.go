@@ -27,7 +27,7 @@ func TestMemberDown(t *testing.T) {
 	}
 	now.Machines = append(now.Machines, old.Machines...)
 	for i := range now.Machines {
-		edit(&now, i, "/etc/containerd/config.toml", "2\n")
+		edit(&now, i, "/etc/hostname", "2\n")
 	}
 	p, err := rollout.New(change.Compare(old, &now), rollout.Options{
 		MaxUnavailable: "1", Running: r,

@@ -2,6 +2,7 @@ package rollout
 
 import (
 	"cmp"
+	"path"
 	"regexp"
 	"slices"
 	"strconv"
@@ -27,7 +28,9 @@ type rule struct {
 	kept *regexp.Regexp
 	gone bool // reports whether it is only for a field that the newer state lacks
 	then layout.Effect
-	why  string
+	// restarts is what starts anew, if it is not what the file's row says.
+	restarts string
+	why      string
 }
 
 // rules has the rules for parts of files, and for machines. They are tried in this order, before
@@ -36,12 +39,19 @@ var rules = []rule{
 	{kind: "machine", field: regexp.MustCompile(`^until$`), then: layout.Later,
 		why: "its certificates or token end at another time"},
 	{kind: "key", then: layout.Live, why: "sshd reads it at each login"},
-	{path: "/etc/sysctl.d/90-kiln.conf", gone: true, then: layout.Replace,
-		why: "the kernel keeps a setting that nobody sets any more"},
-	{path: "/etc/sysctl.d/90-kiln.conf", field: regexp.MustCompile(`hugepages|` +
-		`^kernel\.(panic|keys)|^vm\.(overcommit_memory|panic_on_oom)|nf_conntrack|\.default\.`),
+	{path: "/etc/sysctl.d/90-kiln.conf", field: regexp.MustCompile(`nf_conntrack|\.default\.`),
 		then: layout.Replace,
-		why:  "what takes it does so when it starts: the kubelet, kube-proxy, an interface"},
+		why:  "what takes it does so when it starts: kube-proxy, an interface"},
+	{path: "/etc/sysctl.d/90-kiln.conf", field: regexp.MustCompile(`hugepages|` +
+		`^kernel\.(panic|keys)|^vm\.(overcommit_memory|panic_on_oom)`),
+		then: layout.Restart, restarts: "kubelet.service",
+		why: "kubelet starts again with it"},
+	{path: "/etc/sysctl.d/90-kiln.conf", gone: true, then: layout.Live,
+		why: "the kernel keeps the setting of before until it starts again"},
+	{path: "/etc/modules-load.d/90-kiln.conf", gone: true, then: layout.Live,
+		why: "the kernel keeps the module until it starts again"},
+	{path: plan.UnitDir + "/" + target.SystemUnit, gone: true, then: layout.Live,
+		why: "what it has set stays as it is"},
 
 	{path: plan.ArtifactList, field: regexp.MustCompile(` (url|proxy)$`), then: layout.Later,
 		why: "it has what it would fetch from elsewhere"},
@@ -85,8 +95,11 @@ var rules = []rule{
 	{path: plan.ManifestsDir + "/haproxy.yaml",
 		field: regexp.MustCompile(`^metadata\.annotations\[kiln\.dev/config-sha256\]$`),
 		then:  layout.Later, why: "the sum of the balancer's configuration"},
-	{path: plan.ContainerdConfig, line: regexp.MustCompile(`^sandbox_image = `),
+	{path: plan.ContainerdConfig, line: regexp.MustCompile(`^ *sandbox(_image)? = `),
 		then: layout.Later, why: "sandboxes that run keep their image"},
+	{path: plan.ContainerdConfig,
+		line: regexp.MustCompile(`^ *(SystemdCgroup|root|state|snapshotter|version) = `),
+		then: layout.Replace, why: "pods that run hold on to it"},
 }
 
 // datesAlone is the reason for a certificate whose dates are all that changes.
@@ -113,14 +126,16 @@ func effectOf(
 			}
 			return layout.Later, datesAlone
 		}
-		if file != nil && file.Then != "" && c.What != change.Changed {
-			return layout.Replace, "the system may have a file of its own there"
+		if file != nil && file.Theirs && c.What == change.Removed {
+			return layout.Replace, "the system may have had a file of its own there"
 		}
 		switch units := restartsOf(p, c.Name); {
 		case file == nil && strings.HasPrefix(c.Name, plan.KilnDir+"/"):
 			return layout.Replace, "" // of another release of kiln
 		case file == nil && strings.HasPrefix(c.Name, plan.ManifestsDir+"/"):
 			return layout.Live, "the kubelet starts the pod again"
+		case file == nil && setsUnit(p, &change.Change{Kind: "link", Name: c.Name}):
+			return layout.Later, "the state of the unit says it"
 		case file == nil && len(units) == 0:
 			return layout.Live, "nothing starts again with it"
 		case file == nil:
@@ -129,19 +144,67 @@ func effectOf(
 			return file.Change, file.Why
 		}
 	}
+	if setsUnit(p, c) {
+		if c.Kind == "link" {
+			return layout.Later, "the state of the unit says it"
+		}
+		return layout.Live, unitStates[p.Old.UnitState(c.Name)+" "+p.New.UnitState(c.Name)]
+	}
 	return layout.Replace, ""
+}
+
+// unitStates says what becomes of a unit, by its older and its newer state.
+var unitStates = map[string]string{
+	"off enabled": "it starts", "masked enabled": "it starts",
+	"off masked":     "it ends, and nothing can start it",
+	"enabled masked": "it ends, and nothing can start it",
+	"enabled off":    "it ends", "masked off": "nothing keeps it from starting any more",
+}
+
+// setsUnit reports whether the change is of the state of a unit that kiln apply may set: not one of
+// kiln's own that only a birth starts. Its file, and a link by which it starts, belong to it.
+func setsUnit(p *change.Pair, c *change.Change) bool {
+	name := path.Base(c.Name)
+	row := layout.FileAt(plan.UnitDir + "/" + name)
+	if row != nil && row.Change == layout.Replace {
+		return false
+	}
+	switch c.Kind {
+	case "unit":
+		return true
+	case "link":
+		dir := path.Dir(c.Name)
+		return (dir == plan.UnitDir || path.Dir(dir) == plan.UnitDir) &&
+			slices.ContainsFunc(p.Changes, func(u *change.Change) bool {
+				return u.Kind == "unit" && u.Name == name
+			})
+	}
+	return false
+}
+
+// startsAnew returns what starts anew with a field's change: units, and static pods by their names.
+func startsAnew(p *change.Pair, c *change.Change, f *change.Field) string {
+	for _, r := range rules {
+		if r.restarts != "" && r.matches(p, c, f) {
+			return r.restarts
+		}
+	}
+	if c.Name == plan.ArtifactList {
+		return ""
+	}
+	return layout.FileAt(c.Name).Restarts
 }
 
 // restartsOf returns the units that start again after a change of one of the user's files, as the
 // newer document says, or the older one for a file that goes.
-func restartsOf(p *change.Pair, path string) []string {
+func restartsOf(p *change.Pair, file string) []string {
 	for _, m := range []*change.Machine{p.New, p.Old} {
 		e := m.Entries.Find(change.Key{Kind: "file", ID: plan.RestartList})
 		if e == nil {
 			continue
 		}
 		for _, line := range wording.SplitLines(e.Content) {
-			if name, units, _ := strings.Cut(line, " "); name == path {
+			if name, units, _ := strings.Cut(line, " "); name == file {
 				return strings.Fields(units)
 			}
 		}
@@ -188,6 +251,8 @@ func drains(c *change.Change, f *change.Field) bool {
 	switch {
 	case c.Kind == "machine" && f.Name == "kubelet":
 		return minor(change.Text(f.Old)) != minor(change.Text(f.New))
+	case strings.Contains(f.Name, "hugepages"):
+		return true
 	case c.Name != plan.KubeletConfig && c.Name != plan.KubeletDropIn:
 		return false
 	case f.Name == "maxPods" && f.New != nil:
@@ -224,7 +289,7 @@ func (r *rule) matches(p *change.Pair, c *change.Change, f *change.Field) bool {
 	if r.field != nil && (f == nil || !r.field.MatchString(f.Name)) {
 		return false
 	}
-	if r.gone && (f == nil || f.Old == nil || f.New != nil) {
+	if r.gone && c.What != change.Removed && (f == nil || f.Old == nil || f.New != nil) {
 		return false
 	}
 	if r.kept != nil && !sharesServer(p, c, r.kept) {
@@ -253,6 +318,8 @@ func sharesServer(p *change.Pair, c *change.Change, list *regexp.Regexp) bool {
 // one that does takes it as it was meant.
 func writable(p *change.Pair, c *change.Change) bool {
 	switch c.Kind {
+	case "unit", "link":
+		return setsUnit(p, c)
 	case "file":
 		row := layout.FileAt(c.Name)
 		return row != nil && row.Change != layout.Replace || !replaces(p, c)

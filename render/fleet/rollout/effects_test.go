@@ -23,6 +23,7 @@ func TestWhatRunningMachinesRead(t *testing.T) {
 		data     = plan.KilnDir + "/machine"
 		balancer = plan.BalancerConf
 		server   = plan.ManifestsDir + "/kube-apiserver.yaml"
+		sysctls  = "/etc/sysctl.d/90-kiln.conf"
 	)
 	flags := func(servers string) string {
 		return "spec:\n  containers:\n  - name: kube-apiserver\n    command:\n" +
@@ -64,6 +65,22 @@ func TestWhatRunningMachinesRead(t *testing.T) {
 		{"another system extension", plan.ArtifactList,
 			"aa - /var/lib/extensions/kubernetes.raw - - https://a/k.raw\n",
 			"bb - /var/lib/extensions/kubernetes.raw - - https://a/k.raw\n", Replace},
+		{"a kernel setting that goes", sysctls, "vm.y = 1\nvm.x = 1\n", "vm.x = 1\n", Live},
+		{"huge pages", sysctls, "vm.nr_hugepages = 1\n", "vm.nr_hugepages = 2\n", Restart},
+		{"huge pages that go", sysctls, "vm.nr_hugepages = 1\nvm.x = 1\n", "vm.x = 1\n", Restart},
+		{"connections", sysctls, "net.netfilter.nf_conntrack_max = 1\n",
+			"net.netfilter.nf_conntrack_max = 2\n", Replace},
+		{"another module", "/etc/modules-load.d/90-kiln.conf", "a\nb\n", "b\nc\n", Live},
+		{"names of hosts", "/etc/hosts", "::1 localhost\n", "::1 localhost\n10.0.0.1 a\n", Live},
+		{"a CA of the system", "/etc/ssl/certs/kiln-1.pem", "a\n", "b\n", Restart},
+		{"containerd's folder", plan.ContainerdConfig, "bin_dir = \"/a\"\n", "bin_dir = \"/b\"\n",
+			Restart},
+		{"the sandbox's image", plan.ContainerdConfig, "sandbox_image = \"a\"\n",
+			"sandbox_image = \"b\"\n", NextReplacement},
+		{"containerd's driver of cgroups", plan.ContainerdConfig, "  SystemdCgroup = true\n",
+			"  SystemdCgroup = false\n", Replace},
+		{"the wall before the metadata service", plan.UnitDir + "/" + plan.WallUnit,
+			"[Service]\nExecStart=/a\n", "[Service]\nExecStart=/b\n", Replace},
 		{"taints alone", plan.KubeletConfig, "a: 1\n",
 			"a: 1\nregisterWithTaints: [{key: a, effect: NoSchedule}]\n", Live},
 	} {

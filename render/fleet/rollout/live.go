@@ -8,7 +8,7 @@ import (
 )
 
 // Applicable returns what kiln apply does when it gives the machine its newer document while it
-// runs: the paths of the files whose readers start anew, and paths with the commands that follow
+// runs: paths of files with what starts anew with them, and paths with the commands that follow
 // their change. It fails, with the reason, if that needs a replacement, or if the whole change is
 // refused and force does not name the refusal. The pair p is one of d, and in both states.
 //

@@ -118,7 +118,7 @@ func add(c *change.Cluster, name, role string, member, pool bool) {
 		file("/etc/kubernetes/manifests/etcd.yaml", "a: 1\n")
 	}
 	file("/etc/kubernetes/pki/ca.crt", c.Properties.Value("rotation ca"))
-	file("/etc/containerd/config.toml", "1\n")
+	file("/etc/hostname", "1\n")
 	if c.Name == "fetches" {
 		file(plan.ArtifactList, c.Version+" "+c.Version+" /opt/bin/kubelet - - https://dl\n")
 	}
@@ -151,7 +151,7 @@ func changed(r *rand.Rand, c *change.Cluster, position int) *change.Cluster {
 	}
 	switch r.IntN(9) {
 	case 0, 1:
-		all("/etc/containerd/config.toml", "2\n")
+		all("/etc/hostname", "2\n")
 	case 8: // nothing else
 	case 2:
 		now.Version = "v1.37.1"
@@ -170,7 +170,7 @@ func changed(r *rand.Rand, c *change.Cluster, position int) *change.Cluster {
 	default:
 		for i := range now.Machines {
 			if r.IntN(2) == 0 {
-				edit(&now, i, "/etc/containerd/config.toml", "2\n")
+				edit(&now, i, "/etc/hostname", "2\n")
 			}
 		}
 	}
@@ -258,7 +258,7 @@ func newWorld(t *testing.T, seed int) *world {
 	before.Machines = slices.Clone(w.old.Machines)
 	if r.IntN(3) == 0 {
 		for i := range before.Machines {
-			edit(&before, i, "/etc/containerd/config.toml", "0\n")
+			edit(&before, i, "/etc/hostname", "0\n")
 		}
 		w.earlier = append(w.earlier, &before)
 	}
@@ -551,9 +551,9 @@ func (w *world) write(s *rollout.Step) {
 
 // takes reports whether a machine can become the newer one while it runs.
 func (w *world) takes(a *aMachine, m *change.Machine) bool {
-	const runtime = "/etc/containerd/config.toml"
+	const name = "/etc/hostname"
 	return a.document != nil && (a.position == w.position || a.pool == "") &&
-		content(a.document, runtime) == content(m, runtime) &&
+		content(a.document, name) == content(m, name) &&
 		(w.new.Name == "fetches" ||
 			a.document.Properties.Value("kubelet") == m.Properties.Value("kubelet")) &&
 		a.document.Properties.Value("addresses") == m.Properties.Value("addresses")

@@ -13,7 +13,6 @@ import (
 	"kiln.dev/kiln/pki"
 	"kiln.dev/kiln/render/facts/target"
 	"kiln.dev/kiln/render/fleet/running"
-	"kiln.dev/kiln/render/machine/layout"
 	"kiln.dev/kiln/render/twin/change"
 )
 
@@ -105,8 +104,8 @@ func (s *sequencer) endsAPI(list []*decision) bool {
 		}
 	}
 	return servers == 1 && slices.ContainsFunc(list, func(f *decision) bool {
-		return slices.ContainsFunc(f.restarts, func(path string) bool {
-			what := strings.Fields(layout.FileAt(path).Restarts)
+		return slices.ContainsFunc(f.restarts, func(line string) bool {
+			what := strings.Fields(line)
 			return slices.Contains(what, target.APIServer) || slices.Contains(what, target.Etcd)
 		})
 	})

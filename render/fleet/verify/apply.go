@@ -35,7 +35,7 @@ type Change struct {
 	// Pairs has one pair for each document that the machine may run; the newer one is the same in
 	// all. No change in them needs a replacement.
 	Pairs []*change.Pair
-	// Restarts has the paths of the files whose readers start anew if the file differs.
+	// Restarts has paths of files, each with what starts anew if the file differs.
 	Restarts []string
 	// Commands has paths, each with a command of change.sh that follows if the file differs.
 	Commands []string
@@ -76,6 +76,9 @@ type builder struct {
 	may   map[string]bool // the paths that may differ
 	write map[string]bool // the paths of the files that are written
 	keys  map[string]int  // public keys, and in how many of the older documents each is
+	// states are lines DIGEST KIND NAME OLD NEW: units, and the links by which they start, whose
+	// state differs from that in the document with the digest.
+	states []string
 }
 
 // compare adds what differs from an older document.
@@ -107,6 +110,34 @@ func (b *builder) compare(p *change.Pair) {
 		if e.Kind == "key" {
 			b.keys[e.ID]++
 		}
+	}
+	b.units(p)
+}
+
+// units adds the units whose state differs from that in the older document.
+func (b *builder) units(p *change.Pair) {
+	for _, c := range p.Changes {
+		name, old, now := c.Name, "", ""
+		switch unit := strings.TrimPrefix(c.Name, plan.UnitDir+"/"); {
+		case c.Kind == "unit":
+			old, now = p.Old.UnitState(name), p.New.UnitState(name)
+		case c.Kind == "link":
+			target := func(m *change.Machine) string {
+				if e := m.Entries.Find(change.Key{Kind: c.Kind, ID: name}); e != nil {
+					return e.TraitList()
+				}
+				return "off"
+			}
+			old, now, b.may[name] = target(p.Old), target(p.New), true
+		// One that something else starts ends too.
+		case c.Kind == "file" && c.What == change.Removed && unit != c.Name &&
+			!strings.Contains(unit, "/") && p.Old.UnitState(unit) == "off":
+			c, name, old, now = &change.Change{Kind: "unit"}, unit, "there", "off"
+		default:
+			continue
+		}
+		b.states = append(b.states,
+			strings.Join([]string{review.DigestOf(p.Old), c.Kind, name, old, now}, " "))
 	}
 }
 
@@ -154,22 +185,16 @@ func (b *builder) program() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	for _, line := range slices.Concat(may, login) {
+	for _, line := range slices.Concat(may, login, b.states) {
 		if strings.ContainsFunc(line, func(r rune) bool { return r < ' ' || r == 0x7f }) {
 			return "", fmt.Errorf("%q has a control character; render without it", line)
 		}
 	}
 	// What follows a change of each path.
-	commands, restarts := b.Commands, []string{}
+	commands, restarts := b.Commands, append(b.Restarts, layout.Fetched...)
 	for _, path := range may {
-		switch row := layout.FileAt(path); {
-		case row == nil:
-		case path == plan.ArtifactList:
-			restarts = append(restarts, layout.Fetched...)
-		case row.Then != "":
+		if row := layout.FileAt(path); row != nil && row.Then != "" {
 			commands = append(commands, path+" "+row.Then)
-		case row.Restarts != "" && slices.Contains(b.Restarts, path):
-			restarts = append(restarts, path+" "+row.Restarts)
 		}
 	}
 	return strings.NewReplacer(
@@ -179,6 +204,7 @@ func (b *builder) program() (string, error) {
 		"@CHANGE@\n", wording.WithoutComments(changeSource),
 		"@COMMANDS@\n", wording.JoinLines(commands),
 		"@RESTARTS@\n", wording.JoinLines(restarts),
+		"@STATES@\n", wording.JoinLines(b.states),
 		"\t@FILES@\n", files.String(),
 	).Replace(programHeader +
 		strings.TrimPrefix(wording.WithoutComments(source), "#!/bin/sh\n")), nil

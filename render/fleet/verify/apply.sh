@@ -89,10 +89,14 @@ that it runs with --since"
 		chown "$owner" "$file" || refuse "$path cannot be $owner's"
 		chmod "$mode" "$file"
 	done <"$stage/new"
+	skew
 	fetch
 	images | pull
-	{ cat "$stage/differ" "$stage/programs" &&
-		[ "$now" = "$wanted" ] || echo /etc/kiln/files; } >"$stage/paths"
+	# Units and the links by which they start: with what the older document made of them.
+	sed -n "s/^$twin //p" "$stage/all-states" >"$stage/states"
+	sed -n 's/^link \([^ ]*\) .*/\1/p' "$stage/states" >"$stage/links"
+	{ cat "$stage/differ" "$stage/programs" && [ "$now" = "$wanted" ] || echo /etc/kiln/files; } |
+		grep -vxF -f "$stage/links" >"$stage/paths" || :
 	safe
 	# What starts anew, and commands: each once, of the paths that differ.
 	for list in restarts commands; do
@@ -126,6 +130,24 @@ by hand"
 			folder=${folder%/*}
 		done
 	done <"$stage/paths"
+}
+
+# skew refuses a kubelet of a newer minor than that of the API server to which it reports. On a
+# control plane the API server comes with it.
+skew() {
+	list=$stage/tree/etc/kiln/artifacts client=$root/var/lib/kubelet/pki/kubelet-client-current.pem
+	[ -f "$list" ] && [ -e "$root/etc/kubernetes/kubelet.conf" ] &&
+		[ ! -e "$root/etc/kubernetes/manifests/kube-apiserver.yaml" ] || return 0
+	minor='s#^[^ ]* v1\.\([0-9]*\)\.[^ ]* [^ ]*/kubelet .*#\1#p'
+	newer=$(sed -n "$minor" "$list") older=$(sed -n "$minor" "$etc/artifacts")
+	[ "${newer:-0}" -gt "${older:-0}" ] || return 0
+	api=$(sed -n "s/^api='\(.*\)'$/\1/p" "$etc/machine")
+	said=$(curl -q -sSf -m 10 --noproxy '*' --cacert "$root/etc/kubernetes/pki/ca.crt" \
+		--cert "$client" --key "$client" "$api/version" 2>"$stage/error") ||
+		refuse "the API server does not say its version: $(tail -n 1 "$stage/error")"
+	is=$(echo "$said" | sed -n 's/.*"minor": *"\([0-9]*\).*/\1/p')
+	[ "${is:-0}" -ge "$newer" ] || refuse "the API server is of 1.${is:-?}, and a kubelet of \
+1.$newer must not be newer: change the control planes first"
 }
 
 # fetch brings the programs that the newer document fetches and the older one did not, and lays them
@@ -249,7 +271,8 @@ here() {
 # run_change runs the change as a unit, which goes on if the connection ends.
 run_change() {
 	rm -rf "$change" && mkdir "$change"
-	mv "$stage/tree" "$stage/change" "$stage/paths" "$stage/commands" "$stage/restarts" "$change/"
+	mv "$stage/tree" "$stage/change" "$stage/paths" "$stage/commands" "$stage/restarts" \
+		"$stage/states" "$change/"
 	: >"$run/applying"
 	echo 'the change was cut off' >"$run/why"
 	rm -f "$run/kept"
@@ -334,14 +357,19 @@ KILN_END
 	cat >"$stage/all-restarts" <<'KILN_END'
 @RESTARTS@
 KILN_END
+	cat >"$stage/all-states" <<'KILN_END'
+@STATES@
+KILN_END
 	@FILES@
 	prepare
 	count=$(wc -l <"$stage/paths")
 	starts=$({ cat "$stage/restarts" && sed -n 's/^systemctl restart //p' "$stage/commands"; } |
 		tr '\n' ' ')
+	units=$(sed -n 's/^unit \([^ ]*\) [^ ]* /\1 /p' "$stage/states" | paste -s -d , -)
 	[ "$count" = 0 ] || run_change
 	login
 	[ -z "$starts" ] || echo "started anew: ${starts% }"
+	[ -z "$units" ] || echo "units: $units"
 	echo "files written: $((count))"
 	[ -z "$rest" ] || exit 3
 }

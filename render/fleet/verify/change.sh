@@ -55,7 +55,11 @@ save() {
 			mkdir -p "$before.new/tree${path%/*}" && cp -p "$root$path" "$before.new/tree$path"
 		} || full
 	done <"$stage/paths"
-	cp "$stage/change" "$stage/paths" "$stage/commands" "$stage/restarts" "$before.new/" || full
+	cp "$stage/change" "$stage/paths" "$stage/commands" "$stage/restarts" "$stage/states" \
+		"$before.new/" || full
+	while read -r kind name _; do
+		[ "$kind" != unit ] || ! systemctl is-active --quiet "$name" || echo "$name"
+	done <"$stage/states" >"$before.new/active" || full
 	again <"$lib/state" >"$before.new/state" || full
 	readlink "$pki/kubelet-client-current.pem" >"$before.new/current" || :
 	[ ! -e "$lib/born" ] || cp "$lib/born" "$before.new/" || full
@@ -91,7 +95,9 @@ write() {
 		rm -f "$root$path"
 		# The container runtime looks into the folder of a registry, even if it is empty.
 		case $path in
-		/etc/containerd/certs.d/*) rmdir "$root${path%/*}" 2>/dev/null || : ;;
+		/etc/containerd/certs.d/* | /etc/systemd/system/*.d/*)
+			rmdir "$root${path%/*}" 2>/dev/null || :
+			;;
 		*) ;;
 		esac
 	done <"$stage/paths"
@@ -131,11 +137,67 @@ load() {
 	systemctl daemon-reload
 	set -f # a pattern is for systemctl: it finds no unit, or one
 	while read -r words; do
+		case $words in
+		'systemctl '*) words="ctl ${words#systemctl }" ;;
+		*) ;;
+		esac
 		# shellcheck disable=SC2086 # words are wanted
-		$words </dev/null || [ "$from" = "$before" ] ||
-			fail "this failed: $words; mend cluster.yaml and render again"
+		$words </dev/null || failed "$words"
 	done <"$from/commands"
 	set +f
+}
+
+# ctl is systemctl. It does not wait for what is put back: the machine may be starting.
+ctl() {
+	[ "$from" = "$stage" ] || set -- --no-block "$@"
+	timeout "$limit" systemctl "$@"
+}
+
+# failed COMMAND ends the change, but not what puts all back.
+failed() {
+	[ "$from" = "$before" ] || fail "this failed: $*; mend cluster.yaml and render again"
+}
+
+# release takes each unit whose state changes out of the one that it has.
+release() {
+	while read -r kind name old new; do
+		[ "$from" = "$stage" ] || old=$new
+		case $kind-$old in
+		unit-enabled) ctl --quiet disable --now "$name" || : ;;
+		unit-there) ctl stop "$name" || : ;;
+		unit-masked) ctl --quiet unmask "$name" || : ;;
+		*) ;;
+		esac
+	done <"$from/states"
+}
+
+# wanted UNIT: what it is enabled for has been reached. One for the end of the machine has not.
+wanted() {
+	for by in $(systemctl show -p WantedBy -p RequiredBy --value "$1"); do
+		! systemctl is-active --quiet "$by" || return 0
+	done
+	return 1
+}
+
+# settle gives each unit its other state.
+settle() {
+	while read -r kind name old new; do
+		[ "$from" = "$stage" ] || new=$old
+		case $kind-$new in
+		unit-enabled)
+			ctl --quiet enable "$name" || failed "systemctl enable $name"
+			[ "$from" = "$before" ] || ! wanted "$name" || ctl start "$name" ||
+				fail "$name does not start; mend cluster.yaml and render again"
+			;;
+		unit-masked)
+			ctl --quiet mask "$name" || failed "systemctl mask $name"
+			ctl stop "$name" || :
+			;;
+		link-off) rm -f "$root$name" ;;
+		link-*) { mkdir -p "$root${name%/*}" && ln -sfn "$new" "$root$name"; } || failed "$name" ;;
+		*) ;;
+		esac
+	done <"$from/states"
 }
 
 # forget_shares removes what the kubelet has kept of the processors and the memory of pods.
@@ -322,6 +384,7 @@ undo() {
 		rm -rf "$before.over"
 		return
 	fi
+	release
 	while IFS= read -r path; do
 		rm -f "${root}${path%/*}/.${path##*/}.kiln"
 		if [ -f "$before/tree$path" ]; then
@@ -337,6 +400,10 @@ undo() {
 	rm -rf "$lib/next"
 	sync
 	load
+	settle
+	while read -r name; do
+		ctl start "$name" || :
+	done <"$before/active"
 	! restarts containerd.service || systemctl restart --no-block containerd.service || :
 	[ ! -s "$from/restarts" ] || systemctl restart --no-block kubelet.service || :
 	mv "$before" "$before.over"
@@ -366,9 +433,11 @@ ended) # however the change ended
 	[ "${newer#3.}" -gt "${older#3.}" ] 2>/dev/null || newer=''
 	[ -z "$newer" ] || snapshot
 	save
+	release
 	end
 	write
 	load
+	settle
 	[ -z "$newer" ] || : >"$before/newer"
 	sync
 	start

@@ -20,6 +20,8 @@ const (
 const (
 	firstBoot = "read by the first boot only"
 	servers   = "the time service takes other servers"
+	updates   = "what updates the system reads it"
+	snapshots = "read for each snapshot of etcd"
 )
 
 // What is started anew.
@@ -49,6 +51,11 @@ func restarts(names string, f File) File {
 func manifest(name string) File {
 	return restarts(name,
 		File{Path: plan.ManifestPath(name), Form: YAML, Open: true, Part: staticPods})
+}
+
+// trusted returns the row of CAs that the machine trusts. A program reads them once.
+func trusted(path, update string) File {
+	return restarts(containerd, File{Path: path, Form: Lines, Then: update})
 }
 
 // Files is the table. A file that kiln puts on a machine has a row here, or stands below the folder
@@ -91,9 +98,11 @@ var Files = []File{
 		Change: Later, Why: "the plugin host-local makes it, too"},
 
 	// Snapshots of etcd.
-	{Path: templates.BackupPath, Form: Program, Open: true, Part: hook},
-	{Path: plan.UnitDir + "/kiln-backup.service", Form: Unit},
-	{Path: plan.UnitDir + "/kiln-backup.timer", Form: Unit},
+	{Path: templates.BackupPath, Form: Program, Open: true, Part: hook,
+		Change: Live, Why: snapshots},
+	{Path: plan.UnitDir + "/kiln-backup.service", Form: Unit, Change: Live, Why: snapshots},
+	{Path: plan.UnitDir + "/kiln-backup.timer", Form: Unit,
+		Change: Live, Why: snapshots, Then: "systemctl try-restart kiln-backu[p].timer"},
 
 	// Certificates and keys. A row that ends in a dot is that of a certificate and of its key.
 	{Path: plan.PKIDir + "/", Form: Hidden},
@@ -147,17 +156,17 @@ var Files = []File{
 	restarts(kubelet, File{Path: plan.KubeletDropIn, Form: Unit, Open: true}),
 	{Path: plan.UnitDir + "/kubelet.service.d/kubeadm.conf", Form: Unit},
 	{Path: plan.UnitDir + "/multi-user.target.d/", Form: Unit},
-	{Path: plan.ContainerdConfig, Form: Lines},
+	restarts(containerd, File{Path: plan.ContainerdConfig, Form: Lines}),
 	{Path: plan.RegistriesDir + "/", Form: Lines,
 		Change: Live, Why: "containerd reads it for each image"},
-	{Path: plan.UnitDir + "/containerd.service", Form: Unit},
+	restarts(containerd, File{Path: plan.UnitDir + "/containerd.service", Form: Unit}),
 	restarts(containerd, File{Path: plan.UnitDir + "/containerd.service.d/", Form: Unit}),
 
 	// What the machine fetches.
 	{Path: plan.ArtifactList, Form: Programs, Part: hook, Change: Restart,
 		Why: "it fetches its programs, and those start again with the new ones"},
 	{Path: plan.ArtifactCA, Form: Lines, Part: hook, Change: Later, Why: "read when it fetches"},
-	{Path: plan.CrictlConfig, Form: YAML},
+	{Path: plan.CrictlConfig, Form: YAML, Change: Live, Why: "crictl reads it each time"},
 	{Path: "/etc/apt/keyrings/kubernetes.asc", Form: Lines},
 	{Path: "/etc/apt/sources.list.d/kubernetes.sources", Form: Lines},
 	{Path: "/etc/pki/rpm-gpg/kubernetes.asc", Form: Lines},
@@ -166,32 +175,40 @@ var Files = []File{
 
 	// The operating system.
 	{Path: "/etc/hostname", Form: Lines},
-	{Path: "/etc/modules-load.d/90-kiln.conf", Form: Lines},
+	{Path: "/etc/modules-load.d/90-kiln.conf", Form: Lines,
+		Change: Live, Why: "the kernel loads them",
+		Then: "systemctl restart systemd-modules-load.service"},
 	{Path: "/etc/sysctl.d/90-kiln.conf", Form: Settings,
 		Change: Live, Why: "the kernel takes it",
 		Then: "systemd-sysctl /etc/sysctl.d/90-kiln.conf"},
-	{Path: "/etc/systemd/logind.conf.d/90-kiln.conf", Form: Unit},
+	{Path: "/etc/systemd/logind.conf.d/90-kiln.conf", Form: Unit,
+		Change: Live, Why: "logind reads it again",
+		Then: "systemctl kill -s HUP systemd-login[d].service"},
 	{Path: "/etc/systemd/networkd.conf.d/90-kiln.conf", Form: Unit},
 	{Path: "/etc/systemd/network/05-kiln-pods.network", Form: Unit},
 	{Path: "/etc/NetworkManager/conf.d/90-kiln.conf", Form: Lines},
-	{Path: target.HostsFile, Form: Lines},
+	{Path: target.HostsFile, Form: Lines,
+		Change: Live, Why: "read for each name", Theirs: true},
 	{Path: "/etc/systemd/timesyncd.conf.d/90-kiln.conf", Form: Unit,
 		Change: Live, Why: servers, Then: "systemctl try-restart systemd-timesync[d].service"},
-	{Path: "/etc/chrony.conf", Form: Lines,
+	{Path: "/etc/chrony.conf", Form: Lines, Theirs: true,
 		Change: Live, Why: servers, Then: "systemctl try-restart chrony[d].service"},
-	{Path: "/etc/chrony/chrony.conf", Form: Lines,
+	{Path: "/etc/chrony/chrony.conf", Form: Lines, Theirs: true,
 		Change: Live, Why: servers,
 		Then: "systemctl try-restart chron[y].service chrony[d].service"},
-	{Path: "/etc/ntp.conf", Form: Lines,
+	{Path: "/etc/ntp.conf", Form: Lines, Theirs: true,
 		Change: Live, Why: servers, Then: "systemctl try-restart ntp[d].service"},
-	{Path: "/etc/pki/ca-trust/source/anchors/kiln-", Form: Lines},
-	{Path: "/etc/pki/trust/anchors/kiln-", Form: Lines},
-	{Path: "/etc/ssl/certs/kiln-", Form: Lines},
-	{Path: "/usr/local/share/ca-certificates/kiln-", Form: Lines},
-	{Path: plan.UnitDir + "/" + target.SystemUnit, Form: Unit},
-	{Path: "/etc/flatcar/update.conf", Form: Settings},
-	{Path: "/etc/zincati/config.d/90-kiln.toml", Form: Lines},
-	{Path: "/etc/apt/apt.conf.d/90-kiln", Form: Lines},
+	trusted("/etc/pki/ca-trust/source/anchors/kiln-", "update-ca-trust"),
+	trusted("/etc/pki/trust/anchors/kiln-", "update-ca-certificates"),
+	trusted("/etc/ssl/certs/kiln-", "update-ca-certificates"),
+	trusted("/usr/local/share/ca-certificates/kiln-", "update-ca-certificates"),
+	{Path: plan.UnitDir + "/" + target.SystemUnit, Form: Unit, Change: Live,
+		Why: "its commands run again", Then: "systemctl try-restart kiln-syste[m].service"},
+	{Path: "/etc/flatcar/update.conf", Form: Settings, Theirs: true, Change: Live, Why: updates,
+		Then: "systemctl try-restart update-engin[e].service locksmith[d].service"},
+	{Path: "/etc/zincati/config.d/90-kiln.toml", Form: Lines, Change: Live, Why: updates,
+		Then: "systemctl try-restart zincat[i].service"},
+	{Path: "/etc/apt/apt.conf.d/90-kiln", Form: Lines, Change: Live, Why: updates},
 	{Path: config.NetworkdPrefix, Form: Unit},
 	{Path: config.KeyfilePrefix, Form: Unit, Open: true},
 }

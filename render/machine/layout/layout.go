@@ -27,11 +27,14 @@ type File struct {
 	// is empty for Replace.
 	Change Effect
 	Why    string
-	// Then is the command on the machine that follows a Live change. It is empty if what reads the
-	// file reads it each time. A pattern stands for a unit that may not be there.
+	// Then is the command on the machine that follows a Live or Restart change. It is empty if what
+	// reads the file reads it each time. A pattern stands for a unit that may not be there.
 	Then string
 	// Restarts is what a Restart change starts anew: units, and static pods by their names.
 	Restarts string
+	// Theirs reports whether the system may have had a file of its own there. Nothing brings that
+	// back if the newer document has none.
+	Theirs bool
 }
 
 // Form is what a file is written in, and so how two contents of it are compared.

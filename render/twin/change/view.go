@@ -42,6 +42,19 @@ func (m *Machine) Label(key string) string {
 	return ""
 }
 
+// UnitState returns what the machine's document makes of a unit: "enabled" if it starts with the
+// machine, "masked" if nothing can start it, or "off".
+func (m *Machine) UnitState(name string) string {
+	e := m.Entries.Find(Key{Kind: "unit", ID: name})
+	switch {
+	case e == nil:
+		return "off"
+	case strings.Contains(e.Traits["state"], "masked"):
+		return "masked"
+	}
+	return "enabled"
+}
+
 // plainKey is a public key without options.
 var plainKey = regexp.MustCompile(`^(ssh|ecdsa|sk)-[\w@.-]+ AAAA[\w+/]+=*( [[:print:]]*)?$`)
 
