@@ -699,6 +699,21 @@ func TestApplyGivesCertificate(t *testing.T) {
 	}
 }
 
+// TestApplyToEtcd: root writes to the folder of etcd's user, which has no process then.
+func TestApplyToEtcd(t *testing.T) {
+	t.Parallel()
+	old, now := edit(t), editBundle(t, func(b *pki.Bundle) {
+		require.NoError(t, b.Rotate("etcd-ca", b.Issued.Add(time.Hour), decade))
+	})
+	m := growLive(t, old.nodes["cp-1"], need.Usable(t)[0])
+	text, err := applyProgram(t, old, now, "cp-1")
+	require.NoError(t, err)
+	out, code := m.run(text, "-s")
+	require.Zero(t, code, m.messages)
+	require.Contains(t, out, "started anew: etcd kube-apiserver\n")
+	m.requireIs(old.nodes["cp-1"], now.nodes["cp-1"])
+}
+
 // TestApplyWithoutOthers: a member of etcd stays as long as another one is away.
 func TestApplyWithoutOthers(t *testing.T) {
 	t.Parallel()

@@ -122,6 +122,12 @@ func (m *aTree) fakes() {
 	script.Write(m.t, m.world+"/stat", fmt.Sprintf(`#!/bin/sh
 case $2 in
 '%%a %%u:%%g %%U:%%G') ;;
+'%%F %%u %%g %%A')
+	case ${3#"$KILN_ROOT"} in
+	/etc/etcd/pki) exec %[1]s -c '%%F 232 232 %%A' "$3" ;;
+	esac
+	exec %[1]s "$@"
+	;;
 *) exec %[1]s "$@" ;;
 esac
 shift 2

@@ -348,13 +348,14 @@ units() {
   within "$step_limit" "the unit runs after a restart" vm ssh worker-1 systemctl is-active beat.service
   within "$step_limit" "hook done on every machine" hooks_are_done
   within "$step_limit" "all nodes Ready" nodes_are_ready
+  printf '%s\n' "$cluster" >"$dir/cluster.yaml"
   change "a unit that nothing may start" "spec: {machines: {units: [{name: beat.service, masked: true}]}}"
   for machine in "${machines[@]}"; do ends "$machine" beat.service; done
+  ends cp-1 kiln-backup.timer
   printf '%s\n' "$cluster" >"$dir/cluster.yaml"
   lay ''
   change "units that go"
   for machine in "${machines[@]}"; do ends "$machine" beat.service; done
-  ends cp-1 kiln-backup.timer
 }
 runs() { # runs MACHINE UNIT
   vm ssh "$1" systemctl is-active "$2" >"$tmp/attempt" || fail "$2 runs on $1"

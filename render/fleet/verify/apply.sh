@@ -123,7 +123,8 @@ safe() {
 			'' | "symbolic link $me "* | "directory $me "*\ d????-??-? | \
 				"directory $me $me "d???????-?) ;;
 			*)
-				refuse "$path: others may write to $folder; replace the machine, or write the file \
+				# Only etcd may write to its own, and it has ended by then.
+				[ "$folder" = /etc/etcd/pki ] || refuse "$path: others may write to $folder; replace the machine, or write the file \
 by hand"
 				;;
 			esac

@@ -42,7 +42,7 @@ place() {
 	file=$root$2
 	part=${file%/*}/.${file##*/}.kiln
 	(umask 022 && mkdir -p "${file%/*}")
-	{ rm -f "$part" && cp -p "$1" "$part" && mv -f "$part" "$file"; } || fail "$2 cannot be written"
+	{ rm -f "$part" && cp -p "$1" "$part" && mv -fT "$part" "$file"; } || fail "$2 cannot be written"
 	! command -v restorecon >/dev/null || restorecon "$file" || :
 }
 
