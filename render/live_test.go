@@ -57,6 +57,10 @@ const (
 	zone2 = `{op: add, path: /spec/machines/timeZone, value: Europe/Rome}`
 	aUnit = `{op: add, path: /spec/machines/units, value: [{name: a.service, enabled: true, ` +
 		`content: "[Service]\nExecStart=/bin/a\n[Install]\nWantedBy=multi-user.target\n"}]}`
+	zonedUnit = aUnit + "," + zone
+	// its unit starts again with it
+	ownFile = `{op: add, path: /spec/machines/files/-, value: {path: /etc/a/conf, content: a, ` +
+		`restart: [a.service]}}`
 	mask  = `{op: add, path: /spec/machines/units, value: [{name: a.service, masked: true}]}`
 	newer = `{op: replace, path: /spec/kubernetesVersion, value: v1.35.8}`
 	ntp2  = `{op: replace, path: /spec/machines/ntpServers/0, value: ntp2.example.com}`
@@ -312,11 +316,11 @@ func TestApply(t *testing.T) {
 		{"a file of one's own", "worker-2", nil, []string{motd},
 			"restart a.service b.timer\n", firstKey, false},
 		{"a unit", "worker-1", nil, []string{aUnit, zone}, "try-restart kiln-syste[m].service\n" +
-			"--quiet enable a.service\nstart a.service\n" +
-			"--quiet enable kiln-system.service\nstart kiln-system.service\n", firstKey, false},
+			"--quiet enable a.service\n--quiet enable kiln-system.service\n" +
+			"start a.service\nstart kiln-system.service\n", firstKey, false},
 		{"another time zone", "worker-1", []string{zone}, []string{zone2},
 			"try-restart kiln-syste[m].service\n", firstKey, false},
-		{"no unit any more", "worker-1", []string{aUnit}, nil, "", firstKey, false},
+		{"no unit any more", "worker-1", []string{aUnit, ownFile}, nil, "", firstKey, false},
 		{"a unit that nothing starts", "worker-1", []string{aUnit}, []string{mask},
 			"--quiet mask a.service\nstop a.service\n", firstKey, false},
 		{"a flag of the API server", "cp-1", nil, []string{audit}, "", firstKey, true},
@@ -551,6 +555,13 @@ func TestApplyPutsBack(t *testing.T) {
 				"	[ -e \"$KILN_ROOT/full\" ] || { : >\"$KILN_ROOT/full\"; exit 1; }\n	;;\n"+
 				"esac\nexec "+need.Basic(m.t, "cp")+" \"$@\"\n")
 		}, "/etc/sysctl.d/90-kiln.conf cannot be written"},
+		{"a unit", "worker-1", zonedUnit, func(m *aTree) {
+			m.link("../usr/share/zoneinfo/UTC", "/etc/localtime")
+			m.write("/fails", "start a.service")
+		}, "a.service does not start; mend cluster.yaml"},
+		{"a registry", "worker-1", mirror + "," + maxPods, func(m *aTree) {
+			m.write("/sick", ":10248")
+		}, "kubelet is not well: a bad setting"},
 		{"a status that says all is well", "worker-1", maxPods, func(m *aTree) {
 			m.write("/sick", ":10248")
 			script.Write(m.t, m.world+"/systemd-run",
@@ -570,6 +581,10 @@ func TestApplyPutsBack(t *testing.T) {
 			require.Contains(t, m.messages, "; the machine is as it was before\n")
 			m.requireIs(now.nodes[row.machine], old.nodes[row.machine])
 			m.requireNothingLeft()
+			require.NoDirExists(t, filepath.Dir(m.root+hosts), "it would hide _default")
+			if zone, err := os.Readlink(m.root + "/etc/localtime"); err == nil {
+				require.Equal(t, "../usr/share/zoneinfo/UTC", zone)
+			}
 		})
 	}
 }
@@ -826,26 +841,31 @@ func TestApplicable(t *testing.T) {
 			`{op: add, path: /spec/workers/machines/kubelet, `+
 				`value: {memorySwap: {swapBehavior: NoSwap}}}`, sysctl),
 			"pods that run go on with the setting of before"},
-		"a setting of the kernel that goes": {edit(t, sysctl), base,
-			"the kernel keeps a setting that nobody sets any more"},
-		"huge pages": {base, edit(t,
-			`{op: add, path: /spec/machines/sysctls, value: {vm.nr_hugepages: "64"}}`),
-			"what takes it does so when it starts"},
+		"a setting with slashes": {base, edit(t, `{op: add, path: /spec/machines/sysctls, value: `+
+			`{net/ipv4/conf/default/rp_filter: "1"}}`), "what takes it does so when it starts"},
 		"what an interface takes": {base, edit(t,
 			`{op: add, path: /spec/machines/sysctls, value: `+
 				`{net.core.somaxconn: "1", net.ipv4.conf.default.rp_filter: "1"}}`),
 			"what takes it does so when it starts"},
 		"all keys": {base, edit(t, `{op: remove, path: /spec/machines/sshAuthorizedKeys}`),
 			"only if both documents have some"},
-		"the first time server": {base, edit(t, ntp),
-			"the system may have a file of its own there"},
+		"the last time server": {edit(t, ntp), base,
+			"the system may have had a file of its own there"},
 		"two stages at once": {base, editBundle(t, func(b *pki.Bundle) {
 			require.NoError(t, b.Rotate("ca", b.Issued.Add(time.Hour), decade))
 			require.NoError(t, b.NextStage("ca", b.Issued.Add(2*time.Hour)))
 		}), "kiln plan refuses this change (rotation)"},
-		"a unit of one's own": {base, edit(t,
-			`{op: add, path: /spec/machines/units, value: [{name: a.service, masked: true}]}`),
-			"unit a.service added"},
+		"a mount": {base, edit(t, `{op: add, path: /spec/machines/units, value: [`+
+			`{name: srv.mount, enabled: true, content: "[Mount]\nWhat=/dev/sdb\nWhere=/srv\n`+
+			`[Install]\nWantedBy=multi-user.target\n"}]}`),
+			"unit srv.mount: kiln apply does not set it"},
+		"a unit of the image that is not mentioned any more": {
+			edit(t, `{op: add, path: /spec/machines/units, value: [{name: ssh.service, `+
+				`enabled: true}]}`), base, "unit ssh.service: kiln apply does not set it"},
+		"a file where the mask is": {edit(t, mask), edit(t, aUnit),
+			"unit a.service: kiln apply does not set it"},
+		"another target": {edit(t, aUnit), edit(t, strings.Replace(aUnit, "multi-user",
+			"graphical", 1)), "systemd reads it when it enables the unit"},
 	} {
 		_, err := applyProgram(t, row.old, row.now, "worker-1")
 		require.ErrorContains(t, err, row.want, name)

@@ -156,7 +156,8 @@ done
 	script.Write(m.t, m.world+"/systemctl", `#!/bin/sh
 case $* in
 'is-active --quiet multi-user.target') exit ;;
-'is-active '*) exit 3 ;;
+is-*) exit 3 ;;
+'show -p RequiredBy '*) echo && exit ;;
 'show -p WantedBy '*) echo multi-user.target && exit ;;
 *' --value kubelet.service') echo 0 && exit ;;
 *' --value kiln-apply.service') echo `+cmp.Or(strings.TrimPrefix(m.units["kiln-apply.service"],
@@ -164,6 +165,7 @@ case $* in
 esac
 [ "$1" = show ] || {
 	echo "$*" >>"$KILN_ROOT/systemctl"
+	[ "$*" != "$(cat "$KILN_ROOT/fails" 2>/dev/null)" ] || exit 1
 	[ ! -x "${0%/*}/happens" ] || exec "${0%/*}/happens" "$*"
 	exit
 }

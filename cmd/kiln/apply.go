@@ -113,8 +113,8 @@ func (f *applyFlags) check(cmd *cobra.Command) error {
 		return term.UsageErrorf("--since is missing: name the state whose document the machine " +
 			"runs, such as main:review")
 	case (f.ssh == "") == (f.out == ""):
-		return term.UsageErrorf("say how to reach the machine, with one of --ssh TARGET and " +
-			"--out FILE")
+		return term.UsageErrorf("say how to reach the machine: with --ssh TARGET, or with " +
+			"--out FILE, and not with both")
 	case f.out == "-":
 		return term.UsageErrorf("--out -: the script holds secrets, which are never printed; " +
 			"name a file")
@@ -130,6 +130,9 @@ func (f *applyFlags) check(cmd *cobra.Command) error {
 
 func (f *applyFlags) run(cmd *cobra.Command, machine string) error {
 	c, err := f.change(cmd, machine)
+	if c == nil && f.out != "" && !term.AbsentPath(f.out) {
+		term.Notes(cmd.ErrOrStderr(), []string{f.out + ": an older script; remove it"})
+	}
 	switch {
 	case err != nil:
 		return err
@@ -249,7 +252,7 @@ func (f *applyFlags) change(cmd *cobra.Command, machine string) (*verify.Change,
 		case err == nil && len(p.Changes) == 0:
 			failed = append(failed, fmt.Errorf("%s: %s is the document of this state already; "+
 				"name the one from before its render: a copy, or a revision such as HEAD~:review; "+
-				"or render the change first", arg, machine))
+				"or render the change first, with --out", arg, machine))
 		case err != nil:
 			failed = append(failed, fmt.Errorf("%s: %w", arg, err))
 		default:
@@ -311,7 +314,7 @@ func (f *applyFlags) write(cmd *cobra.Command, machine, program string) error {
 		return term.JSON(cmd.OutOrStdout(), applyReport{Machine: machine, Script: f.out})
 	}
 	term.Printf(cmd.OutOrStdout(), "%s: holds secrets; on the machine, as root: sh %s; then "+
-		"remove it, and compare: kiln verify %s --script\n", f.out,
-		wording.ShellWord(filepath.Base(f.out)), wording.ShellWord(machine))
+		"remove it, and compare the machine with its document (docs/verify.md)\n", f.out,
+		wording.ShellWord(filepath.Base(f.out)))
 	return nil
 }

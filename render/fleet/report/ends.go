@@ -145,7 +145,7 @@ func (l endLane) How() string {
 		return "only new machines need it: kiln token renew"
 	case certs.Replaced:
 		return "a newer token has its place"
-	case certs.Replace:
+	case certs.Renew:
 		return "kiln secrets renew, and follow kiln plan"
 	}
 	return l.Renewal.Meaning()

@@ -183,8 +183,8 @@ func TestEnds(t *testing.T) {
 	in.Ends = []certs.Entry{
 		entry("cp", 2, certs.FirstBoot), entry("a", 3, certs.Itself),
 		entry("p", 7, certs.PoolToken), entry("cp", 7, certs.PoolToken),
-		entry("a", 20, certs.Replace),
-		entry("b", 60, certs.Replace), entry("", 300, certs.Render), entry("cp", 900, certs.NewCA),
+		entry("a", 20, certs.Renew),
+		entry("b", 60, certs.Renew), entry("", 300, certs.Render), entry("cp", 900, certs.NewCA),
 		entry("b", 900, certs.NewCA), {Machine: "a", Kind: certs.Token},
 	}
 	list := func(c calendar) (out []string) {
@@ -213,7 +213,7 @@ func TestEnds(t *testing.T) {
 	require.InDelta(t, 1000*20/395, l.Width, 3)
 	require.InDelta(t, 1000*60/395, l.Width+l.Tail, 3)
 
-	in.Running = []certs.Entry{entry("a", -1, certs.Replace), entry("gone", 5, certs.Replace)}
+	in.Running = []certs.Entry{entry("a", -1, certs.Renew), entry("gone", 5, certs.Renew)}
 	in.Diff = change.Compare(&change.Cluster{Machines: []*change.Machine{
 		machine("a", "worker", ""), machine("gone", "worker", ""),
 	}}, in.Cluster)

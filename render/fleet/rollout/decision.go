@@ -145,6 +145,9 @@ func decide(d *transition, p *change.Pair) *decision {
 		f.verdict, f.before = NextReplacement, end(p)
 	}
 	f.why = why[worst]
+	if f.verdict == Restart {
+		f.why = append(f.why, why[layout.Live]...)
+	}
 	return f
 }
 
@@ -174,6 +177,9 @@ var container = regexp.MustCompile(`^spec\.containers\[[^]]*\]\.`)
 // and the given reason.
 func because(c *change.Change, names []string, effect layout.Effect, reason string) string {
 	text := c.Title()
+	if c.Kind == "unit" { // its entry comes or goes, not the unit
+		return text + ": " + reason
+	}
 	names = slices.DeleteFunc(slices.Compact(names), func(s string) bool { return s == "" })
 	if c.What != change.Changed {
 		text += " " + c.What

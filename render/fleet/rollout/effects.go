@@ -39,11 +39,11 @@ var rules = []rule{
 	{kind: "machine", field: regexp.MustCompile(`^until$`), then: layout.Later,
 		why: "its certificates or token end at another time"},
 	{kind: "key", then: layout.Live, why: "sshd reads it at each login"},
-	{path: "/etc/sysctl.d/90-kiln.conf", field: regexp.MustCompile(`nf_conntrack|\.default\.`),
-		then: layout.Replace,
-		why:  "what takes it does so when it starts: kube-proxy, an interface"},
+	{path: "/etc/sysctl.d/90-kiln.conf",
+		field: regexp.MustCompile(`nf_conntrack|[./](default|\*)[./]`), then: layout.Replace,
+		why: "what takes it does so when it starts: kube-proxy, an interface"},
 	{path: "/etc/sysctl.d/90-kiln.conf", field: regexp.MustCompile(`hugepages|` +
-		`^kernel\.(panic|keys)|^vm\.(overcommit_memory|panic_on_oom)`),
+		`^kernel[./](panic|keys)|^vm[./](overcommit_memory|panic_on_oom)`),
 		then: layout.Restart, restarts: "kubelet.service",
 		why: "kubelet starts again with it"},
 	{path: "/etc/sysctl.d/90-kiln.conf", gone: true, then: layout.Live,
@@ -134,10 +134,13 @@ func effectOf(
 			return layout.Replace, "" // of another release of kiln
 		case file == nil && strings.HasPrefix(c.Name, plan.ManifestsDir+"/"):
 			return layout.Live, "the kubelet starts the pod again"
+		case file == nil && f != nil && strings.HasPrefix(f.Name, "[Install]") &&
+			path.Dir(c.Name) == plan.UnitDir:
+			return layout.Replace, "systemd reads it when it enables the unit"
 		case file == nil && setsUnit(p, &change.Change{Kind: "link", Name: c.Name}):
 			return layout.Later, "the state of the unit says it"
 		case file == nil && len(units) == 0:
-			return layout.Live, "nothing starts again with it"
+			return layout.Live, "nothing starts again with it: it has no restart"
 		case file == nil:
 			return layout.Live, strings.Join(units, ", ") + " starts again with it"
 		case file.Change != layout.Replace:
@@ -150,6 +153,9 @@ func effectOf(
 		}
 		return layout.Live, unitStates[p.Old.UnitState(c.Name)+" "+p.New.UnitState(c.Name)]
 	}
+	if c.Kind == "unit" {
+		return layout.Replace, "kiln apply does not set it"
+	}
 	return layout.Replace, ""
 }
 
@@ -161,16 +167,28 @@ var unitStates = map[string]string{
 	"enabled off":    "it ends", "masked off": "nothing keeps it from starting any more",
 }
 
-// setsUnit reports whether the change is of the state of a unit that kiln apply may set: not one of
-// kiln's own that only a birth starts. Its file, and a link by which it starts, belong to it.
+// setsUnit reports whether the change is of the state of a unit that kiln apply may set. Its file,
+// and a link by which it starts, belong to it. It may not set one of kiln's own that only a birth
+// starts; a mount, over what programs have open; nor one of the image that the document no longer
+// mentions: nobody knows whether the image starts it.
 func setsUnit(p *change.Pair, c *change.Change) bool {
 	name := path.Base(c.Name)
 	row := layout.FileAt(plan.UnitDir + "/" + name)
-	if row != nil && row.Change == layout.Replace {
+	if row != nil && row.Change == layout.Replace ||
+		!slices.Contains([]string{".service", ".timer", ".socket", ".path"}, path.Ext(name)) {
 		return false
 	}
 	switch c.Kind {
 	case "unit":
+		brings := func(m *change.Machine) bool {
+			return m.Entries.Find(change.Key{Kind: "file", ID: plan.UnitDir + "/" + name}) != nil
+		}
+		switch p.Old.UnitState(name) {
+		case "enabled":
+			return p.New.UnitState(name) == "masked" || brings(p.Old)
+		case "masked": // a link is where the file would be
+			return !brings(p.New)
+		}
 		return true
 	case "link":
 		dir := path.Dir(c.Name)
@@ -196,7 +214,8 @@ func startsAnew(p *change.Pair, c *change.Change, f *change.Field) string {
 }
 
 // restartsOf returns the units that start again after a change of one of the user's files, as the
-// newer document says, or the older one for a file that goes.
+// newer document says, or the older one for a file that goes. A unit whose own state changes, or
+// whose file goes, starts or ends with that.
 func restartsOf(p *change.Pair, file string) []string {
 	for _, m := range []*change.Machine{p.New, p.Old} {
 		e := m.Entries.Find(change.Key{Kind: "file", ID: plan.RestartList})
@@ -205,7 +224,14 @@ func restartsOf(p *change.Pair, file string) []string {
 		}
 		for _, line := range wording.SplitLines(e.Content) {
 			if name, units, _ := strings.Cut(line, " "); name == file {
-				return strings.Fields(units)
+				return slices.DeleteFunc(strings.Fields(units), func(unit string) bool {
+					goes := func(c *change.Change) bool {
+						return c.Kind == "unit" && c.Name == unit ||
+							c.Name == plan.UnitDir+"/"+unit && c.What == change.Removed
+					}
+					return slices.ContainsFunc(p.Changes, goes) ||
+						p.New.UnitState(unit) == "masked"
+				})
 			}
 		}
 	}

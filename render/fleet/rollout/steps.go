@@ -280,6 +280,9 @@ func (p *Steps) Text(form change.Form) string {
 			}
 			w.Line("      " + why)
 		}
+		if v.Verdict == NextReplacement {
+			w.Line("      until then the next kiln apply of it wants this older state too: --since")
+		}
 	}
 	w.End()
 	for i, s := range p.List {

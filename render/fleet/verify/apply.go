@@ -191,12 +191,14 @@ func (b *builder) program() (string, error) {
 		}
 	}
 	// What follows a change of each path.
-	commands, restarts := b.Commands, append(b.Restarts, layout.Fetched...)
+	var commands []string
 	for _, path := range may {
 		if row := layout.FileAt(path); row != nil && row.Then != "" {
 			commands = append(commands, path+" "+row.Then)
 		}
 	}
+	commands = append(commands, b.Commands...) // units of the user's find the system as it will be
+	restarts := append(b.Restarts, layout.Fetched...)
 	return strings.NewReplacer(
 		"@TWINS@", strings.Join(slices.Compact(twins), " "),
 		"@MAY@\n", wording.JoinLines(may), "@LOGIN@\n", wording.JoinLines(login),

@@ -94,16 +94,20 @@ that it runs with --since"
 	images | pull
 	# Units and the links by which they start: with what the older document made of them.
 	sed -n "s/^$twin //p" "$stage/all-states" >"$stage/states"
-	sed -n 's/^link \([^ ]*\) .*/\1/p' "$stage/states" >"$stage/links"
+	sed -n 's/^link \([^ ]*\) .*/\1/p' "$stage/states" | sort -u >"$stage/links"
 	{ cat "$stage/differ" "$stage/programs" && [ "$now" = "$wanted" ] || echo /etc/kiln/files; } |
-		grep -vxF -f "$stage/links" >"$stage/paths" || :
+		sort -u | comm -23 - "$stage/links" >"$stage/paths"
 	safe
 	# What starts anew, and commands: each once, of the paths that differ.
 	for list in restarts commands; do
 		while read -r path what; do
 			! grep -qxF -- "$path" "$stage/paths" || echo "$what"
-		done <"$stage/all-$list" | sort -u >"$stage/$list"
+		done <"$stage/all-$list" | cat -n | sort -uk 2 | sort -n | cut -f 2- >"$stage/$list"
 	done
+	# The user's own units start again when all else is well.
+	sed -n '/^systemctl restart /p' "$stage/commands" >"$stage/later"
+	sed '/^systemctl restart /d' "$stage/commands" >"$stage/first"
+	mv "$stage/first" "$stage/commands"
 	tr ' ' '\n' <"$stage/restarts" | here | sort -u >"$stage/each"
 	mv "$stage/each" "$stage/restarts"
 	! grep -qx etcd "$stage/restarts" || others
@@ -123,9 +127,10 @@ safe() {
 			'' | "symbolic link $me "* | "directory $me "*\ d????-??-? | \
 				"directory $me $me "d???????-?) ;;
 			*)
-				# Only etcd may write to its own, and it has ended by then.
-				[ "$folder" = /etc/etcd/pki ] || refuse "$path: others may write to $folder; replace the machine, or write the file \
-by hand"
+				# What comes there is made outside of it.
+				[ "$folder" = /etc/etcd/pki ] ||
+					refuse "$path: others may write to $folder; replace the machine, or write \
+the file by hand"
 				;;
 			esac
 			folder=${folder%/*}
@@ -273,7 +278,7 @@ here() {
 run_change() {
 	rm -rf "$change" && mkdir "$change"
 	mv "$stage/tree" "$stage/change" "$stage/paths" "$stage/commands" "$stage/restarts" \
-		"$stage/states" "$change/"
+		"$stage/states" "$stage/later" "$change/"
 	: >"$run/applying"
 	echo 'the change was cut off' >"$run/why"
 	rm -f "$run/kept"
@@ -364,7 +369,7 @@ KILN_END
 	@FILES@
 	prepare
 	count=$(wc -l <"$stage/paths")
-	starts=$({ cat "$stage/restarts" && sed -n 's/^systemctl restart //p' "$stage/commands"; } |
+	starts=$({ cat "$stage/restarts" && sed 's/^systemctl restart //' "$stage/later"; } |
 		tr '\n' ' ')
 	units=$(sed -n 's/^unit \([^ ]*\) [^ ]* /\1 /p' "$stage/states" | paste -s -d , -)
 	[ "$count" = 0 ] || run_change

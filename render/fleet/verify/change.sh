@@ -36,13 +36,21 @@ full() {
 	fail "the files of before cannot be kept: make room in $lib"
 }
 
-# place SOURCE PATH moves a copy of a file, with its mode and owner, to its place in one step. Until
-# then its name begins with a dot: a kubelet ignores such manifests.
+# part_of PATH sets $part to the name that a file has until it is whole. A kubelet ignores a
+# manifest whose name begins with a dot. In etcd's own folder its user could put a link there.
+part_of() {
+	part=${1%/*}
+	[ "$part" != /etc/etcd/pki ] || part=/etc/etcd
+	part=$root$part/.${1##*/}.kiln
+}
+
+# place SOURCE PATH moves a copy of a file, with its mode and owner, to its place in one step.
 place() {
 	file=$root$2
-	part=${file%/*}/.${file##*/}.kiln
+	part_of "$2"
 	(umask 022 && mkdir -p "${file%/*}")
-	{ rm -f "$part" && cp -p "$1" "$part" && mv -fT "$part" "$file"; } || fail "$2 cannot be written"
+	{ rm -f "$part" && cp -p "$1" "$part" && mv -fT "$part" "$file"; } ||
+		fail "$2 cannot be written"
 	! command -v restorecon >/dev/null || restorecon "$file" || :
 }
 
@@ -56,16 +64,29 @@ save() {
 		} || full
 	done <"$stage/paths"
 	cp "$stage/change" "$stage/paths" "$stage/commands" "$stage/restarts" "$stage/states" \
-		"$before.new/" || full
-	while read -r kind name _; do
-		[ "$kind" != unit ] || ! systemctl is-active --quiet "$name" || echo "$name"
-	done <"$stage/states" >"$before.new/active" || full
+		"$stage/later" "$before.new/" || full
+	sed -n 's/^unit \([^ ]*\) .*/\1/p' "$stage/states" >"$before.new/units"
+	those is-enabled <"$before.new/units" >"$before.new/enabled" || full
+	# What needs the kubelet ends with it.
+	if [ -s "$stage/restarts" ]; then
+		systemctl show -p RequiredBy -p BoundBy -p ConsistsOf --value kubelet.service |
+			tr ' ' '\n' >>"$before.new/units"
+	fi
+	those is-active <"$before.new/units" >"$before.new/active" || full
+	readlink "$root/etc/localtime" >"$before.new/zone" || :
 	again <"$lib/state" >"$before.new/state" || full
 	readlink "$pki/kubelet-client-current.pem" >"$before.new/current" || :
 	[ ! -e "$lib/born" ] || cp "$lib/born" "$before.new/" || full
 	sync
 	mv "$before.new" "$before"
 	sync
+}
+
+# those IS prints those units from standard input of which "systemctl IS" holds.
+those() {
+	while read -r name; do
+		[ -z "$name" ] || ! systemctl "$1" --quiet "$name" </dev/null || echo "$name"
+	done
 }
 
 # present FILE makes it the kubelet's client certificate. The kubelet may have one of its own by
@@ -85,6 +106,18 @@ again() {
 	fi
 }
 
+# remove PATH removes a file. The container runtime looks into the folder of a registry, even if it
+# is empty.
+remove() {
+	rm -f "$root$1"
+	case $1 in
+	/etc/containerd/certs.d/* | /etc/systemd/system/*.d/*)
+		rmdir "$root${1%/*}" 2>/dev/null || :
+		;;
+	*) ;;
+	esac
+}
+
 # write puts all files in their places.
 write() {
 	while IFS= read -r path; do
@@ -92,14 +125,7 @@ write() {
 			place "$stage/tree$path" "$path"
 			continue
 		fi
-		rm -f "$root$path"
-		# The container runtime looks into the folder of a registry, even if it is empty.
-		case $path in
-		/etc/containerd/certs.d/* | /etc/systemd/system/*.d/*)
-			rmdir "$root${path%/*}" 2>/dev/null || :
-			;;
-		*) ;;
-		esac
+		remove "$path"
 	done <"$stage/paths"
 	if [ -e "$root$client" ] && grep -qx -e "$client" -e "$cas" "$stage/paths"; then
 		present "${client##*/}"
@@ -132,9 +158,8 @@ newer() {
 	printf '%s\n' "${sum%% *}" "$steps" "$self"
 }
 
-# load runs the commands with which the running system takes the files.
-load() {
-	systemctl daemon-reload
+# run LIST runs its commands.
+run() {
 	set -f # a pattern is for systemctl: it finds no unit, or one
 	while read -r words; do
 		case $words in
@@ -143,7 +168,7 @@ load() {
 		esac
 		# shellcheck disable=SC2086 # words are wanted
 		$words </dev/null || failed "$words"
-	done <"$from/commands"
+	done <"$from/$1"
 	set +f
 }
 
@@ -163,8 +188,11 @@ release() {
 	while read -r kind name old new; do
 		[ "$from" = "$stage" ] || old=$new
 		case $kind-$old in
-		unit-enabled) ctl --quiet disable --now "$name" || : ;;
-		unit-there) ctl stop "$name" || : ;;
+		# When all is put back: those that the system had enabled stay so.
+		unit-enabled)
+			[ "$from" = "$before" ] && grep -qxF -- "$name" "$before/enabled" ||
+				ctl --quiet disable --now "$name" || :
+			;;
 		unit-masked) ctl --quiet unmask "$name" || : ;;
 		*) ;;
 		esac
@@ -179,15 +207,34 @@ wanted() {
 	return 1
 }
 
+# begin starts the units that are enabled, and those of the user's that start again, when all else
+# is well. What needs the kubelet has ended with it.
+begin() {
+	while read -r kind name _ new; do
+		[ "$kind-$new" != unit-enabled ] || ! wanted "$name" || ctl start "$name" ||
+			fail "$name does not start; mend cluster.yaml and render again"
+	done <"$stage/states"
+	run later
+	while read -r name; do
+		! grep -qxF -- "$name" "$before/active" || grep -qF "unit $name " "$stage/states" ||
+			ctl start "$name" || :
+	done <"$before/units"
+}
+
 # settle gives each unit its other state.
 settle() {
 	while read -r kind name old new; do
 		[ "$from" = "$stage" ] || new=$old
 		case $kind-$new in
-		unit-enabled)
-			ctl --quiet enable "$name" || failed "systemctl enable $name"
-			[ "$from" = "$before" ] || ! wanted "$name" || ctl start "$name" ||
-				fail "$name does not start; mend cluster.yaml and render again"
+		unit-enabled) ctl --quiet enable "$name" || failed "systemctl enable $name" ;;
+		unit-off)
+			# The system may have one of this name, which starts in its place.
+			if [ "$old" = there ] && [ "$from" = "$stage" ]; then
+				case $(systemctl show -p LoadState --value "$name") in
+				loaded) ctl try-restart "$name" || : ;;
+				*) ctl stop "$name" || : ;;
+				esac
+			fi
 			;;
 		unit-masked)
 			ctl --quiet mask "$name" || failed "systemctl mask $name"
@@ -386,11 +433,12 @@ undo() {
 	fi
 	release
 	while IFS= read -r path; do
-		rm -f "${root}${path%/*}/.${path##*/}.kiln"
+		part_of "$path"
+		rm -f "$part"
 		if [ -f "$before/tree$path" ]; then
 			place "$before/tree$path" "$path"
 		else
-			rm -f "$root$path"
+			remove "$path"
 		fi
 	done <"$before/paths"
 	read -r certificate <"$before/current" && present "$certificate"
@@ -398,9 +446,12 @@ undo() {
 	rm -f "$lib/born"
 	[ ! -e "$before/born" ] || put "$lib/born" <"$before/born"
 	rm -rf "$lib/next"
+	! read -r zone <"$before/zone" || ln -sfn "$zone" "$root/etc/localtime"
 	sync
-	load
+	systemctl daemon-reload
+	run commands
 	settle
+	run later
 	while read -r name; do
 		ctl start "$name" || :
 	done <"$before/active"
@@ -436,11 +487,13 @@ ended) # however the change ended
 	release
 	end
 	write
-	load
-	settle
 	[ -z "$newer" ] || : >"$before/newer"
+	systemctl daemon-reload
+	run commands
+	settle
 	sync
 	start
+	begin
 	# It goes through its last steps again, and tells the cluster which document this machine runs.
 	rm -f "$lib/status.json"
 	systemctl restart kiln.service

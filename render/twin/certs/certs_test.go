@@ -23,7 +23,7 @@ func entry(machine, path string, days int, renewal Renewal) Entry {
 func many(workers int) (list []Entry) {
 	for i := range workers {
 		for _, path := range []string{"/a.crt", "/b.crt", "/c.crt"} {
-			list = append(list, entry(fmt.Sprintf("worker-%d", i+1), path, 300+i%30, Replace))
+			list = append(list, entry(fmt.Sprintf("worker-%d", i+1), path, 300+i%30, Renew))
 		}
 	}
 	Sort(list)
@@ -52,14 +52,14 @@ func TestNear(t *testing.T) {
 	list := []Entry{
 		entry("cp-1", "/install.crt", 1, FirstBoot), entry("cp-1", "/old", 1, Replaced),
 		entry("cp-1", "/client.pem", 1, Itself), entry("blue", "/token", 7, PoolToken),
-		entry("cp-1", "/a.crt", 60, Replace), entry("cp-2", "/a.crt", 60, Replace),
-		entry("cp-3", "/b.crt", 80, Replace), entry("", "admin.conf", 85, Render),
+		entry("cp-1", "/a.crt", 60, Renew), entry("cp-2", "/a.crt", 60, Renew),
+		entry("cp-3", "/b.crt", 80, Renew), entry("", "admin.conf", 85, Render),
 		entry("", "admin.conf", 85, Render), entry("cp-1", "/ca.crt", 3650, NewCA),
 		{Machine: "cp-1", Path: "/unknown", Kind: Token, Renewal: PoolToken},
 	}
 	list[3].Pool = true
 	end := start.AddDate(0, 0, 60)
-	replace := " (replacement: " + Replace.Meaning() + ")"
+	replace := " (renew: " + Renew.Meaning() + ")"
 	require.Empty(t, Near(start, end.Add(-time.Second), "", list))
 	require.Empty(t, Near(start, end.Add(-time.Second), Certificate, list))
 	require.Equal(t, []string{"cp-1, cp-2: /a.crt ends on 2026-03-02" + replace},
@@ -91,7 +91,7 @@ func TestNear(t *testing.T) {
 func TestEnded(t *testing.T) {
 	t.Parallel()
 	list := []Entry{
-		entry("a", "/x", 1, Replace), entry("b", "/x", 2, Replace), entry("c", "/x", 3, Replace),
+		entry("a", "/x", 1, Renew), entry("b", "/x", 2, Renew), entry("c", "/x", 3, Renew),
 	}
 	for days, want := range map[int]string{
 		0: "2026-01-02 … 2026-01-04 ", 1: "2026-01-02 (ended) … 2026-01-04 ",

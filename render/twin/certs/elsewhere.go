@@ -42,7 +42,7 @@ func Elsewhere(list []Entry, cas string) []Entry {
 		}
 	}
 	for i := range list {
-		if e := &list[i]; (e.Renewal == Replace || e.Renewal == Render) && subjects[e.Issuer] {
+		if e := &list[i]; (e.Renewal == Renew || e.Renewal == Render) && subjects[e.Issuer] {
 			e.Renewal = Request
 		}
 	}

@@ -22,9 +22,9 @@ func TestElsewhere(t *testing.T) {
 				Issuer: "CN=root", Renewal: NewCA},
 			{Machine: "cp-1", Path: plan.FrontProxyCA, CA: true, Subject: "CN=proxy",
 				Issuer: "CN=proxy", Renewal: NewCA},
-			{Machine: "cp-1", Path: "/apiserver.crt", Issuer: "CN=company", Renewal: Replace},
+			{Machine: "cp-1", Path: "/apiserver.crt", Issuer: "CN=company", Renewal: Renew},
 			{Machine: "cp-1", Path: "/install.crt", Issuer: "CN=company", Renewal: FirstBoot},
-			{Machine: "cp-1", Path: "/front-proxy.crt", Issuer: "CN=proxy", Renewal: Replace},
+			{Machine: "cp-1", Path: "/front-proxy.crt", Issuer: "CN=proxy", Renewal: Renew},
 			{Path: plan.AdminFile, Issuer: "CN=company", Renewal: Render},
 			{Machine: "cp-1", Path: "/yours.crt", Issuer: "CN=company", Renewal: Yours},
 			{Machine: "cp-1", Path: plan.CACert, CA: true, Subject: "CN=company", Renewal: Yours},
@@ -37,5 +37,5 @@ func TestElsewhere(t *testing.T) {
 		got = append(got, e.Renewal)
 	}
 	require.Equal(t, []Renewal{ExternalCA, ExternalCA, ExternalCA, NewCA, Request, FirstBoot,
-		Replace, Request, Yours, Yours, NewCA}, got)
+		Renew, Request, Yours, Yours, NewCA}, got)
 }

@@ -26,7 +26,7 @@ type Renewal string
 // The ways to renew an entry.
 const (
 	Itself     Renewal = "itself"
-	Replace    Renewal = "replacement"
+	Renew    Renewal = "renew"
 	Render     Renewal = "render"
 	NewCA      Renewal = "new-ca"
 	ExternalCA Renewal = "external-ca"
@@ -44,7 +44,7 @@ var meanings = []struct {
 	text string
 }{
 	{Itself, "the kubelet renews it on the machine, long before it ends"},
-	{Replace, "kiln secrets renew, render, and follow kiln plan"},
+	{Renew, "kiln secrets renew, render, and follow kiln plan"},
 	{Render, "kiln secrets renew; the next kiln render writes it"},
 	{Request, "kiln certs csr, have it signed, kiln certs add, render, and follow kiln plan"},
 	{ExternalCA, "what it has signed ends with it; its key is not in the bundle " +

@@ -247,7 +247,7 @@ func (s *scanner) renewal(f *File, e *Entry) Renewal {
 	case strings.HasPrefix(f.Path, plan.KubeletPKI+"/kubelet-client") && s.rotates():
 		return Itself
 	}
-	return Replace
+	return Renew
 }
 
 func (s *scanner) external() bool {
