@@ -26,7 +26,7 @@ type Renewal string
 // The ways to renew an entry.
 const (
 	Itself     Renewal = "itself"
-	Renew    Renewal = "renew"
+	Renew      Renewal = "renew"
 	Render     Renewal = "render"
 	NewCA      Renewal = "new-ca"
 	ExternalCA Renewal = "external-ca"
