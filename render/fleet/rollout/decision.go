@@ -18,7 +18,7 @@ import (
 type decision struct {
 	*change.Pair
 	verdict string
-	before  string // the day on which what it runs with ends, if only its document's dates ask
+	before  string // the day on which its certificates end, if the newer document has later ones
 	why     []string
 	kubectl []Change
 	// live reports whether kiln apply gives it its newer document while it runs.
@@ -122,9 +122,9 @@ func decide(d *transition, p *change.Pair) *decision {
 		if c.Kind == "file" && row != nil && strings.HasPrefix(c.Name, plan.ManifestsDir+"/") &&
 			!slices.Contains(f.restarts, c.Name+" "+row.Restarts) {
 			f.restarts = append(f.restarts, c.Name+" "+row.Restarts)
+			why[layout.Restart] = append(why[layout.Restart], c.Title()+": "+row.Why)
 			if worst == layout.Live || worst == layout.Node {
-				why[layout.Restart] = append(why[worst], c.Title()+": "+row.Why)
-				worst = layout.Restart
+				why[layout.Live], worst = why[worst], layout.Restart
 			}
 		}
 	}

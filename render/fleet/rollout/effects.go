@@ -1,7 +1,6 @@
 package rollout
 
 import (
-	"cmp"
 	"path"
 	"regexp"
 	"slices"
@@ -17,10 +16,8 @@ import (
 
 // rule says what certain changes ask of a running machine.
 type rule struct {
-	kind string // of the entry; empty for all
-	// path is that of the file, or of the entry if kind is set; one with a slash at its end stands
-	// for all files in the folder. It is empty for all.
-	path  string
+	kind  string         // of the entry; empty for all
+	path  string         // of the file; empty for all
 	field *regexp.Regexp // the field's name; nil for all
 	line  *regexp.Regexp // the added or removed line; nil for all
 	// kept finds lists of servers, with commas between them, in both contents of the file. The rule
@@ -108,8 +105,8 @@ const datesAlone = "the certificate that it has is valid until its own end"
 // certificateDates are the fields of a certificate that a later certificate changes.
 var certificateDates = regexp.MustCompile(`^certificate (from|until)$`)
 
-// effectOf returns what a field's change asks of a running machine, and why. The reason is empty if
-// the machine keeps what it has until it is replaced.
+// effectOf returns what a field's change asks of a running machine, and why. The reason may be
+// empty for Replace.
 func effectOf(
 	p *change.Pair, c *change.Change, f *change.Field,
 ) (layout.Effect, string) {
@@ -120,7 +117,7 @@ func effectOf(
 	}
 	if c.Kind == "file" {
 		file := layout.FileAt(c.Name)
-		if f != nil && certificateDates.MatchString(f.Name) {
+		if certificateDates.MatchString(f.Name) {
 			if file != nil && file.Change == layout.Restart {
 				return layout.Restart, datesAlone
 			}
@@ -134,7 +131,7 @@ func effectOf(
 			return layout.Replace, "" // of another release of kiln
 		case file == nil && strings.HasPrefix(c.Name, plan.ManifestsDir+"/"):
 			return layout.Live, "the kubelet starts the pod again"
-		case file == nil && f != nil && strings.HasPrefix(f.Name, "[Install]") &&
+		case file == nil && strings.HasPrefix(f.Name, "[Install]") &&
 			path.Dir(c.Name) == plan.UnitDir:
 			return layout.Replace, "systemd reads it when it enables the unit"
 		case file == nil && setsUnit(p, &change.Change{Kind: "link", Name: c.Name}):
@@ -169,8 +166,8 @@ var unitStates = map[string]string{
 
 // setsUnit reports whether the change is of the state of a unit that kiln apply may set. Its file,
 // and a link by which it starts, belong to it. It may not set one of kiln's own that only a birth
-// starts; a mount, over what programs have open; nor one of the image that the document no longer
-// mentions: nobody knows whether the image starts it.
+// starts; a mount and its like, over what programs have open; nor one of the image that the
+// document no longer mentions: nobody knows whether the image starts it.
 func setsUnit(p *change.Pair, c *change.Change) bool {
 	name := path.Base(c.Name)
 	row := layout.FileAt(plan.UnitDir + "/" + name)
@@ -238,8 +235,8 @@ func restartsOf(p *change.Pair, file string) []string {
 	return nil
 }
 
-// setting returns what finds the kubelet's settings whose names begin so, and the flags of the same
-// names.
+// setting returns what finds the kubelet's settings whose names begin so, and the flags that are
+// spelled so. Where capitals run into the next word (cpuCFSQuota), the flag is a name of its own.
 func setting(names ...string) *regexp.Regexp {
 	list := strings.Join(names, "|")
 	flags := upper.ReplaceAllStringFunc(list, func(s string) string {
@@ -263,7 +260,7 @@ const asBefore = "pods that run go on with the setting of before"
 // (kubernetes#83612).
 var admission = setting("maxPods", "podsPerCore", "podPidsLimit", "kubeReserved", "systemReserved",
 	"podMaxPids", "enforceNodeAllocatable", "eviction", "allowedUnsafeSysctls", "volumePluginDir",
-	"seccompDefault", "cpuCFSQuota", "memoryThrottlingFactor")
+	"seccompDefault", "cpuCFSQuota", "cpuCfsQuota", "memoryThrottlingFactor")
 
 // shares are those by which pods have processors and memory of their own. A kubelet with another
 // one does not start with the files in which it has kept what each pod has
@@ -301,27 +298,25 @@ func isShare(c *change.Change, f *change.Field) bool {
 // defaultMaxPods is the kubelet's own (SetDefaults_KubeletConfiguration).
 const defaultMaxPods = 110
 
-// matches reports whether a rule applies to a field. The field is nil if the whole file was added
-// or removed.
+// matches reports whether a rule applies to a field. The field is empty if the whole file was
+// added or removed.
 func (r *rule) matches(p *change.Pair, c *change.Change, f *change.Field) bool {
 	if r.kind != "" && r.kind != c.Kind {
 		return false
 	}
-	isPath := c.Name == r.path ||
-		strings.HasSuffix(r.path, "/") && strings.HasPrefix(c.Name, r.path)
-	if r.path != "" && (!isPath || c.Kind != cmp.Or(r.kind, "file")) {
+	if r.path != "" && (c.Kind != "file" || c.Name != r.path) {
 		return false
 	}
-	if r.field != nil && (f == nil || !r.field.MatchString(f.Name)) {
+	if r.field != nil && !r.field.MatchString(f.Name) {
 		return false
 	}
-	if r.gone && c.What != change.Removed && (f == nil || f.Old == nil || f.New != nil) {
+	if r.gone && c.What != change.Removed && (f.Old == nil || f.New != nil) {
 		return false
 	}
 	if r.kept != nil && !sharesServer(p, c, r.kept) {
 		return false
 	}
-	return r.line == nil || f != nil && r.line.MatchString(f.Either())
+	return r.line == nil || r.line.MatchString(f.Either())
 }
 
 // sharesServer reports whether a server is in the lists of both contents of a file.

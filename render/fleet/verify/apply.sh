@@ -38,8 +38,8 @@ lines() {
 	sed '/^end /d' "$1" | sort
 }
 
-# prepare refuses everything that would not end as the newer document says. It writes only below
-# $stage.
+# prepare refuses everything that would not end as the newer document says. It changes nothing that
+# the machine uses: it writes to $stage and $next, pulls images, and clears what was cut off.
 prepare() {
 	[ -r "$lib/state" ] && [ -r "$etc/files" ] ||
 		refuse 'this machine was not made by kiln, or its first boot has not begun'

@@ -130,16 +130,16 @@ write() {
 	if [ -e "$root$client" ] && grep -qx -e "$client" -e "$cas" "$stage/paths"; then
 		present "${client##*/}"
 	fi
-	state=$(newer)
+	state=$(newer_state)
 	echo "$state" | again | put "$lib/state"
 	[ -e "$lib/born" ] ||
 		sed -n 's/^end \([0-9a-f]*\).*/\1/p' "$before/tree/etc/kiln/files" | put "$lib/born"
 }
 
-# newer prints the state of the hook with the newer document. Steps that the older one did not have
-# count as done, but for those that wait for health: scripts of a first boot do not run on a machine
-# that runs.
-newer() {
+# newer_state prints the state of the hook with the newer document. Steps that the older one did not
+# have count as done, but for those that wait for health: scripts of a first boot do not run on a
+# machine that runs.
+newer_state() {
 	{
 		read -r _ && read -r steps && IFS= read -r self
 	} <"$lib/state"
@@ -162,12 +162,11 @@ newer() {
 run() {
 	set -f # a pattern is for systemctl: it finds no unit, or one
 	while read -r words; do
-		case $words in
-		'systemctl '*) words="ctl ${words#systemctl }" ;;
-		*) ;;
-		esac
 		# shellcheck disable=SC2086 # words are wanted
-		$words </dev/null || failed "$words"
+		case $words in
+		'systemctl '*) ctl ${words#systemctl } </dev/null ;;
+		*) $words </dev/null ;;
+		esac || failed "$words"
 	done <"$from/$1"
 	set +f
 }
@@ -216,9 +215,8 @@ begin() {
 	done <"$stage/states"
 	run later
 	while read -r name; do
-		! grep -qxF -- "$name" "$before/active" || grep -qF "unit $name " "$stage/states" ||
-			ctl start "$name" || :
-	done <"$before/units"
+		grep -qF "unit $name " "$stage/states" || ctl start "$name" || :
+	done <"$before/active"
 }
 
 # settle gives each unit its other state.
@@ -272,7 +270,8 @@ snapshot() {
 	said=$(timeout 600 chroot "$root/proc/${pids%% *}/root" etcdctl --cacert "$at/ca.crt" \
 		--cert "$at/server.crt" --key "$at/server.key" snapshot save "$data" 2>&1 </dev/null) ||
 		fail "there is no snapshot of etcd: $(echo "$said" | tail -n 1)"
-	mv "$root$data" "$lib/etcd.db" || full
+	mv "$root$data" "$lib/etcd.db" ||
+		fail "the snapshot of etcd cannot be kept: make room in $lib"
 	sync
 }
 
@@ -494,7 +493,8 @@ ended) # however the change ended
 	sync
 	start
 	begin
-	# It goes through its last steps again, and tells the cluster which document this machine runs.
+	# It tells the cluster which document this machine runs, after its last steps if something has
+	# started anew.
 	rm -f "$lib/status.json"
 	systemctl restart kiln.service
 	clock
