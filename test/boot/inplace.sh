@@ -9,8 +9,8 @@
 #            was changed and the new one have the same files.
 #   roots    the same machines: every root is rotated through all stages. What the old CA had signed
 #            is refused in the end.
-#   alone    one control plane and one worker: how many seconds the API is away; and units that come
-#            and go
+#   alone    one control plane and one worker: how many seconds the API is away, also while every
+#            root is rotated; and units that come and go
 #   harm     there too: a flag with which the API server ends, a setting with which the kubelet ends,
 #            a full disk, and NUMBER (10) kills and power cuts at random moments. Each time the machine
 #            has the files of its older or of its newer document, all of them, and the same command
@@ -236,24 +236,13 @@ scenario_many() {
 }
 
 scenario_roots() {
-  local stage
   start fast-ha cp-1 cp-2 cp-3 worker-1 worker-2
   within "$step_limit" "three votes" all_vote
   operator_files
   cp "$dir/cert" "$dir/old.cert"
   cp "$dir/key" "$dir/old.key"
   start_client
-  kiln secrets rotate ca etcd-ca front-proxy-ca service-account encryption --config cluster.yaml ||
-    fail "kiln secrets rotate"
-  for stage in trust issue drop; do
-    [[ $stage == trust ]] || kiln secrets rotate ca etcd-ca front-proxy-ca service-account encryption \
-      --config cluster.yaml --next --all-replaced || fail "kiln secrets rotate --next"
-    lay ''
-    change "stage $stage"
-    operator_files
-    [[ $stage == drop ]] || within "$step_limit" "pods are new" restart_pods
-    [[ $stage != issue ]] || within "$step_limit" "every Secret is written with the new key" rewrite
-  done
+  turn_roots change
   end_client 0
   within "$step_limit" "all nodes Ready" nodes_are_ready
   within "$step_limit" "CoreDNS Available" coredns_is_available
@@ -263,6 +252,22 @@ scenario_roots() {
   done
   record "what the old CA had signed is refused"
   check_net
+}
+
+# turn_roots CHANGE rotates every root through all stages, each by this function.
+turn_roots() {
+  local stage
+  kiln secrets rotate ca etcd-ca front-proxy-ca service-account encryption --config cluster.yaml ||
+    fail "kiln secrets rotate"
+  for stage in trust issue drop; do
+    [[ $stage == trust ]] || kiln secrets rotate ca etcd-ca front-proxy-ca service-account encryption \
+      --config cluster.yaml --next --all-replaced || fail "kiln secrets rotate --next"
+    lay ''
+    "$1" "stage $stage"
+    operator_files
+    [[ $stage == drop ]] || within "$step_limit" "pods are new" restart_pods
+    [[ $stage != issue ]] || within "$step_limit" "every Secret is written with the new key" rewrite
+  done
 }
 restart_pods() {
   local object
@@ -329,7 +334,17 @@ scenario_alone() {
   record "secrets renew: the API was away for $(unwatch)"
   within "$step_limit" "CoreDNS Available" coredns_is_available
   units
+  operator_files
+  turn_roots watched_change
+  within "$step_limit" "CoreDNS Available" coredns_is_available
   check_net
+}
+
+# watched_change WHAT: a change, and for how long the API was away.
+watched_change() {
+  watch_api
+  change "$1"
+  record "$1: the API was away for $(unwatch)"
 }
 
 beat='[{name: beat.service, enabled: true, content: "[Service]\nExecStart=/bin/sleep infinity\n[Install]\nWantedBy=multi-user.target\n"}]'
