@@ -131,7 +131,8 @@ func (f *applyFlags) check(cmd *cobra.Command) error {
 func (f *applyFlags) run(cmd *cobra.Command, machine string) error {
 	c, err := f.change(cmd, machine)
 	if c == nil && f.out != "" && !term.AbsentPath(f.out) {
-		term.Notes(cmd.ErrOrStderr(), []string{f.out + ": an older script; remove it"})
+		term.Notes(cmd.ErrOrStderr(), []string{f.out +
+			": an older script, which is not of this change and holds secrets; remove it"})
 	}
 	switch {
 	case err != nil:

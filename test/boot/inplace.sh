@@ -254,7 +254,8 @@ scenario_roots() {
   check_net
 }
 
-# turn_roots CHANGE rotates every root through all stages, each by this function.
+# turn_roots COMMAND rotates every root through all stages. COMMAND takes the name of a stage, and
+# does what kiln plan says for it.
 turn_roots() {
   local stage
   kiln secrets rotate ca etcd-ca front-proxy-ca service-account encryption --config cluster.yaml ||
@@ -325,9 +326,7 @@ scenario_alone() {
   local what
   start fast cp-1 worker-1
   for what in max_pods flag quota scheduler; do
-    watch_api
-    change "$what" "${!what}"
-    record "$what: the API was away for $(unwatch)"
+    watched_change "$what" "${!what}"
   done
   watch_api
   renew
@@ -340,10 +339,10 @@ scenario_alone() {
   check_net
 }
 
-# watched_change WHAT: a change, and for how long the API was away.
+# watched_change WHAT [TEXT]: a change, and for how long the API was away.
 watched_change() {
   watch_api
-  change "$1"
+  change "$@"
   record "$1: the API was away for $(unwatch)"
 }
 

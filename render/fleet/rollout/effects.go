@@ -134,7 +134,7 @@ func effectOf(
 		case file == nil && strings.HasPrefix(f.Name, "[Install]") &&
 			path.Dir(c.Name) == plan.UnitDir:
 			return layout.Replace, "systemd reads it when it enables the unit"
-		case file == nil && setsUnit(p, &change.Change{Kind: "link", Name: c.Name}):
+		case file == nil && setsUnit(p, c):
 			return layout.Later, "the state of the unit says it"
 		case file == nil && len(units) == 0:
 			return layout.Live, "nothing starts again with it: it has no restart"
@@ -187,7 +187,7 @@ func setsUnit(p *change.Pair, c *change.Change) bool {
 			return !brings(p.New)
 		}
 		return true
-	case "link":
+	case "link", "file":
 		dir := path.Dir(c.Name)
 		return (dir == plan.UnitDir || path.Dir(dir) == plan.UnitDir) &&
 			slices.ContainsFunc(p.Changes, func(u *change.Change) bool {
@@ -203,9 +203,6 @@ func startsAnew(p *change.Pair, c *change.Change, f *change.Field) string {
 		if r.restarts != "" && r.matches(p, c, f) {
 			return r.restarts
 		}
-	}
-	if c.Name == plan.ArtifactList {
-		return ""
 	}
 	return layout.FileAt(c.Name).Restarts
 }

@@ -281,7 +281,7 @@ func (p *Steps) Text(form change.Form) string {
 			w.Line("      " + why)
 		}
 		if v.Verdict == NextReplacement {
-			w.Line("      until then the next kiln apply of it wants this older state too: --since")
+			w.Line("      until then kiln apply needs this older state too: one more --since")
 		}
 	}
 	w.End()
