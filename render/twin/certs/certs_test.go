@@ -40,7 +40,7 @@ func TestTable(t *testing.T) {
 	require.Len(t, lines, 1+5+1+3, Table(start, list))
 	require.Regexp(t, `^2026-01-11 +certificate +admin.conf +operator +render$`, lines[1])
 	require.Regexp(t, `^2026-10-28 … 2026-11-26 +certificate +/a.crt +`+
-		`100 machines: worker-1 … worker-100 +replacement$`, lines[2])
+		`100 machines: worker-1 … worker-100 +renew$`, lines[2])
 	require.Regexp(t, `^- +certificate \(cut off\) +/broken +w +yours$`, lines[5])
 	require.Len(t, strings.Split(strings.TrimSpace(Whole(start, list)), "\n"), 1+302+1+3)
 }
