@@ -138,7 +138,7 @@ func TestLanes(t *testing.T) {
 		many = append(many, fmt.Sprintf("w-%d", 10-i))
 	}
 	lanes := lanesOf(&rollout.Steps{List: []rollout.Step{
-		{Do: rollout.Apply, How: []string{"kubectl apply"}},
+		{Do: rollout.Apply, How: []rollout.Line{{Text: "kubectl apply"}}},
 		{Do: rollout.Replace, Machines: many, AtATime: 2},
 		{Do: rollout.Add, Machines: []string{"a", "b"}},
 		{Do: rollout.Replace, Pools: []string{"p"}, Nodes: []string{"n-10", "n-9"}},

@@ -81,8 +81,8 @@ func classOf(s *rollout.Step) string {
 	return fateOf(s.Do).Class
 }
 
-func instructions(lines []string, end string) (out []instruction) {
-	for _, line := range lines {
+func instructions(lines []rollout.Line, end string) (out []instruction) {
+	for _, line := range rollout.Texts(lines) {
 		out = append(out, instructionOf(line, end))
 	}
 	return out

@@ -51,7 +51,7 @@ func TestMemberDown(t *testing.T) {
 	})
 	require.NoError(t, err)
 	require.Equal(t, "kubectl -n kube-system exec etcd-OTHER -- "+rotation.Etcdctl+" endpoint "+
-		"health --cluster  # all but cp-2, down already: begin with it", p.List[0].How[1])
+		"health --cluster  # all but cp-2, down already: begin with it", rollout.Texts(p.List[0].How)[1])
 }
 
 // TestMemberAbsent: a list of only some Nodes is no reason to empty the disks of members that run.
@@ -84,12 +84,12 @@ func TestMemberAbsent(t *testing.T) {
 			"--cluster  # all but cp-3, down already: begin with it",
 		"give it its document nodes/cp-3 and an empty disk, " +
 			"an image with kubelet v1.36.3, and power it on",
-	}, p.List[0].How[:3])
+	}, rollout.Texts(p.List[0].How)[:3])
 	require.Equal(t, []string{
 		"first see that nothing runs as worker-1" + partial,
 		"give it its document nodes/worker-1 and an empty disk, " +
 			"an image with kubelet v1.36.3, and power it on",
-	}, p.List[1].How)
+	}, rollout.Texts(p.List[1].How))
 
 	r.Nodes = r.Nodes[:1]
 	p = plan()

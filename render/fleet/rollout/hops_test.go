@@ -231,9 +231,9 @@ func objectSteps(p *rollout.Steps) (how, wait []string, deleted string) {
 	for _, s := range p.List {
 		switch s.Do {
 		case rollout.Apply:
-			how, wait = s.How, s.Wait
+			how, wait = rollout.Texts(s.How), rollout.Texts(s.Wait)
 		case rollout.Delete:
-			deleted = s.How[1]
+			deleted = rollout.Texts(s.How)[1]
 		}
 	}
 	return how, wait, deleted
@@ -389,7 +389,7 @@ func TestBalancerTokens(t *testing.T) {
 	for _, s := range p.List {
 		got = append(got, s.Do+" "+strings.Join(append(s.Machines, s.Pools...), " "))
 		if s.Do == rollout.Apply {
-			got[len(got)-1] = s.How[1][strings.LastIndex(s.How[1], "/")+1:]
+			got[len(got)-1] = rollout.Texts(s.How)[1][strings.LastIndex(rollout.Texts(s.How)[1], "/")+1:]
 		}
 	}
 	require.Equal(t, []string{"kubectl apply --server-side --force-conflicts -f blue-token.yaml",
@@ -408,7 +408,7 @@ func TestHopObjects(t *testing.T) {
 			rollout.Options{MaxUnavailable: "1", Running: runningFrom(runs...)})
 		require.NoError(t, err)
 		return slices.ContainsFunc(p.List, func(s rollout.Step) bool {
-			return s.Do == rollout.Apply && slices.ContainsFunc(s.How, func(line string) bool {
+			return s.Do == rollout.Apply && slices.ContainsFunc(rollout.Texts(s.How), func(line string) bool {
 				return strings.HasSuffix(line, "/configmap-x.yaml")
 			})
 		})

@@ -164,11 +164,19 @@ func Label(m *change.Machine, name string) (lines []string) {
 	return lines
 }
 
-// Drain returns the command that moves a Node's pods away, and keeps new ones off it.
-func Drain(name string) string {
-	return "kubectl drain " + name + " --ignore-daemonsets --delete-emptydir-data"
+// drain returns the command that moves a Node's pods away, and keeps new ones off it.
+func drain(name string) Line {
+	return commands("kubectl drain " + name + " --ignore-daemonsets --delete-emptydir-data")[0].
+		as(Drain)
 }
 
-// Uncordon returns the command that ends what Drain began: a Node stays as it is when its machine
+// uncordon returns the command that ends what drain began: a Node stays as it is when its machine
 // is replaced.
-func Uncordon(name string) string { return "kubectl uncordon " + name }
+func uncordon(names ...string) Line {
+	line := commands("kubectl uncordon " + strings.Join(names, " "))[0].as(Uncordon)
+	line.Nodes = names
+	return line
+}
+
+// forget returns the command that deletes the Node of a machine that is gone.
+func forget(name string) Line { return commands("kubectl delete node " + name)[0] }

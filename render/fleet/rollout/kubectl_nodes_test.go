@@ -80,7 +80,7 @@ func TestNodeCommands(t *testing.T) {
 			require.NoError(t, err)
 			require.Len(t, p.List, 1)
 			require.Equal(t, append([]string{"kiln apply nodes/a --since OLD --ssh a"},
-				strings.Split(row.want, and)...), p.List[0].How)
+				strings.Split(row.want, and)...), Texts(p.List[0].How))
 		})
 	}
 }
@@ -96,7 +96,7 @@ func TestLabelsOfNewNodes(t *testing.T) {
 	p, err := New(change.Compare(old, now), Options{MaxUnavailable: "1"})
 	require.NoError(t, err)
 	require.Len(t, p.List, 1)
-	how := strings.Join(p.List[0].How, "\n")
+	how := strings.Join(Texts(p.List[0].Then), "\n")
 	require.Contains(t, how, "kubectl label --overwrite node b tier=web  #")
 	require.Contains(t, how, `on b, by hand: Kubernetes allows no label "$(id)=x"`)
 	require.Contains(t, how, "on b, by hand: Kubernetes allows no label \"zone=`id`\"")

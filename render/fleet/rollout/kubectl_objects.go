@@ -18,29 +18,33 @@ func command(namespace string, words ...string) string {
 	return "kubectl " + strings.Join(words, " ")
 }
 
-// Deletion returns the command that deletes an object. A person writes it if the state does not say
-// what the object is.
-func Deletion(o change.Object) string {
+// deletion returns the command that deletes an object. It is left to a person if the state does not
+// say what the object is, and if data goes with it.
+func deletion(o change.Object) Line {
 	namespace, resource, name, ok := o.Words()
 	if o.IsToken() {
-		return "kubectl -n kube-system delete secret NAME  # the bootstrap token of " + o.File() +
-			"; its NAME: kubectl -n kube-system get secrets --field-selector " +
-			"type=bootstrap.kubernetes.io/token -o yaml, whose description (base64) names the " +
-			"machines"
+		return Line{Act: ByHand,
+			Text: "kubectl -n kube-system delete secret NAME  # the bootstrap token of " +
+				o.File() + "; its NAME: kubectl -n kube-system get secrets --field-selector " +
+				"type=bootstrap.kubernetes.io/token -o yaml, whose description (base64) names " +
+				"the machines"}
 	}
 	if !ok {
-		return "by hand, with kubectl delete: " + o.File() + ", which is no longer rendered"
+		return Line{Act: ByHand, Text: "by hand, with kubectl delete: " + o.File() +
+			", which is no longer rendered"}
 	}
-	line := command(namespace, "delete", "--ignore-not-found", resource, name)
-	switch resource {
-	case "namespaces":
-		line += "  # with everything in it, data of its volumes too"
-	case "persistentvolumeclaims":
-		line += "  # with its data, unless its volume says Retain"
-	case "customresourcedefinitions.apiextensions.k8s.io":
-		line += "  # with all objects of this kind"
+	line := commands(command(namespace, "delete", "--ignore-not-found", resource, name))[0]
+	if lost := losses[resource]; lost != "" {
+		return line.as(ByHand).with("  # with " + lost)
 	}
 	return line
+}
+
+// losses says what is deleted with an object of these resources.
+var losses = map[string]string{
+	"namespaces":             "everything in it, data of its volumes too",
+	"persistentvolumeclaims": "its data, unless its volume says Retain",
+	"customresourcedefinitions.apiextensions.k8s.io": "all objects of this kind",
 }
 
 // Application returns the command that applies an object's file, which is in a folder. An object

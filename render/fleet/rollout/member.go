@@ -89,26 +89,33 @@ func (s *sequencer) snapshotBefore() {
 		return
 	}
 	if members == 0 {
-		s.list = append(s.list, Step{Do: Snapshot, How: []string{
+		s.list = append(s.list, Step{Do: Snapshot, Person: true, How: says(
 			"of the external etcd, where it runs: nothing else leads back to " +
-				s.diff.old.Version}})
+				s.diff.old.Version)})
 		return
 	}
 	name := first.New.Name
 	file := "/var/lib/etcd/before-" + s.diff.new.Version + ".db"
 	step := Step{
 		Do: Snapshot, Machines: []string{name},
-		How: []string{etcdctl(name, first.New.Role, "snapshot save "+file) +
-			"  # a file of the machine",
-			"copy this file off the machine"},
-		Wait: []string{sameSum},
-		Then: []string{"remove it there"},
+		How: []Line{saveTo(file, name, first.New.Role),
+			{Act: Copy, On: name, Path: file, Text: copyOff}},
+		Wait: says(sameSum),
+		Then: []Line{{Act: Run, On: name, Command: "rm " + file, Text: "remove it there"}},
 	}
 	if s.diff.seen != nil {
-		step.How = append([]string{ifNotDone}, step.How...)
+		step.How, step.Unsure = append(says(ifNotDone), step.How...), true
 	}
 	s.list = append(s.list, step)
 }
+
+// saveTo returns the command with which a member of etcd writes its data to a file.
+func saveTo(file, name, role string) Line {
+	return etcdctl(name, role, "snapshot save "+file).with("  # a file of the machine")
+}
+
+// copyOff is done with the file of a snapshot.
+const copyOff = "copy this file off the machine"
 
 // sameSum is what the copy of a snapshot waits for.
 const sameSum = "sha256sum of the copy is that of the file"
@@ -123,33 +130,31 @@ const leading = "kubectl -n kube-system get lease kube-controller-manager kube-s
 // member has its data, so a snapshot leaves the machine before, and comes back to the new one.
 func (s *sequencer) replaceOnlyMember(f *decision) {
 	name, where := f.New.Name, "/var/backups/etcd/"+f.New.Name+".db"
-	snapshot := Step{Do: Snapshot, Machines: []string{name}}
-	replace := Step{Do: Replace, Machines: []string{name}}
+	snapshot := Step{Do: Snapshot, Machines: []string{name}, Person: true}
+	replace := Step{Do: Replace, Machines: []string{name}, Person: true}
 	render := "render its new document with --restore " + name + ":" + where
-	restore := Step{Do: Restore, Machines: []string{name}, How: []string{
+	restore := Step{Do: Restore, Machines: []string{name}, Person: true, How: says(
 		"copy the snapshot to it under another name, then rename it to " + where +
 			": its hook waits for this file",
-	}, Then: []string{"kiln render without --restore, and keep these documents"}}
+	), Then: says("kiln render without --restore, and keep these documents")}
 	if f.New.Role == controlPlane {
-		snapshot.How = append(snapshot.How, Drain(name))
-		restore.Wait = append(restore.Wait, ready(name, f.New), leading)
-		restore.Then = append(restore.Then, Uncordon(name))
+		snapshot.How = append(snapshot.How, drain(name))
+		restore.Wait = append(restore.Wait, ready(name, f.New))
+		restore.Wait = append(restore.Wait, says(leading)...)
+		restore.Then = append(restore.Then, uncordon(name))
 		// Its Node says that it runs this document, which is in neither of the two states.
-		replace.How = []string{render + " --review restored",
-			"it runs this state then: go on with kiln plan restored A B --nodes FILE"}
+		replace.How = says(render+" --review restored",
+			"it runs this state then: go on with kiln plan restored A B --nodes FILE")
 	} else {
-		replace.How = []string{render}
+		replace.How = says(render)
 	}
-	replace.How = append(replace.How,
-		"give it this document, "+s.folder()+"/"+name+", and an empty disk"+
-			s.image([]*decision{f})+", and power it on")
-	snapshot.How = append(snapshot.How,
-		etcdctl(name, f.New.Role, "snapshot save /var/lib/etcd/"+name+".db")+
-			"  # a file of the machine",
-		"copy this file off the machine")
-	snapshot.Wait = append(snapshot.Wait, sameSum)
-	snapshot.Then = []string{"power it off: what is written later is lost"}
+	replace.How = append(replace.How, says("give it this document, "+s.folder()+"/"+name+
+		", and an empty disk"+s.image([]*decision{f})+", and power it on")...)
+	snapshot.How = append(snapshot.How, saveTo("/var/lib/etcd/"+name+".db", name, f.New.Role))
+	snapshot.How = append(snapshot.How, says(copyOff)...)
+	snapshot.Wait = says(sameSum)
+	snapshot.Then = says("power it off: what is written later is lost")
 	restore.Wait = append(restore.Wait,
-		etcdctl(name, f.New.Role, "endpoint health")+" says healthy")
+		etcdctl(name, f.New.Role, "endpoint health").with(" says healthy"))
 	s.list = append(s.list, snapshot, replace, restore)
 }

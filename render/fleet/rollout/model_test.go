@@ -355,8 +355,8 @@ func (w *world) follow(p *rollout.Steps) bool {
 				continue // the plan cannot know
 			}
 			w.require(!w.applied, "the objects are applied twice")
-			w.require(strings.HasPrefix(s.How[0], "if it is not done yet") == (w.marker == ""),
-				"the step says: %s", s.How[0])
+			w.require(strings.HasPrefix(rollout.Texts(s.How)[0], "if it is not done yet") == (w.marker == ""),
+				"the step says: %s", rollout.Texts(s.How)[0])
 			w.say("apply")
 			w.applied = true
 			if w.marker != "" {
@@ -387,12 +387,12 @@ func (w *world) follow(p *rollout.Steps) bool {
 			w.write(s)
 			return true
 		case rollout.Live:
-			if strings.HasPrefix(s.How[0], "kiln apply ") {
+			if strings.HasPrefix(rollout.Texts(s.How)[0], "kiln apply ") {
 				w.write(s)
 				return true
 			}
-			words := strings.Fields(strings.Split(s.How[len(s.How)-1], "  #")[0])
-			w.require(len(words) > 2 && words[1] == "uncordon", "%q", s.How)
+			words := strings.Fields(strings.Split(rollout.Texts(s.How)[len(rollout.Texts(s.How))-1], "  #")[0])
+			w.require(len(words) > 2 && words[1] == "uncordon", "%q", rollout.Texts(s.How))
 			for _, name := range words[2:] {
 				w.say("uncordon %s", name)
 				w.machines[name].cordoned = false
@@ -532,7 +532,7 @@ func (w *world) write(s *rollout.Step) {
 			w.healthy(a.member, name)
 		}
 		if now := m.Properties.Value("kubelet"); a.document.Properties.Value("kubelet") != now {
-			w.require(a.role == "etcd" || strings.Contains(fmt.Sprint(s.How), "kubectl drain"),
+			w.require(a.role == "etcd" || strings.Contains(fmt.Sprint(rollout.Texts(s.How)), "kubectl drain"),
 				"%s gets another minor of its kubelet with its pods", name)
 			_, err := fmt.Sscanf(now, "v1.%d.", &a.minor)
 			require.NoError(w.t, err)

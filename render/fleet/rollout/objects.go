@@ -20,17 +20,17 @@ import (
 // these roles, their newer documents while they run; last those whose pods have to go first. The
 // members of etcd among them that start anew need the others meanwhile.
 func (s *sequencer) applyDocuments(verdict string, roles ...string) {
-	for _, drain := range []bool{false, true} {
-		s.applyDocumentsOf(verdict, drain, roles)
+	for _, drains := range []bool{false, true} {
+		s.applyDocumentsOf(verdict, drains, roles)
 	}
 }
 
-func (s *sequencer) applyDocumentsOf(verdict string, drain bool, roles []string) {
+func (s *sequencer) applyDocumentsOf(verdict string, drains bool, roles []string) {
 	step := Step{Do: verdict}
 	var list []*decision
 	for _, role := range roles {
 		for _, f := range s.of(verdict, role) {
-			if f.live && f.drain == drain {
+			if f.live && f.drain == drains {
 				list = append(list, f)
 				step.Nodes = append(step.Nodes, f.nodes...)
 			}
@@ -42,31 +42,34 @@ func (s *sequencer) applyDocumentsOf(verdict string, drain bool, roles []string)
 	step.Machines, step.Pools = names(list)
 	for _, command := range s.options.Keep {
 		step.How = append(step.How,
-			"before you render: "+command+"  # remove it when the steps are done")
+			says("before you render: "+command+"  # remove it when the steps are done")...)
 	}
 	s.options.Keep = nil // once
 	member := func(f *decision) bool { return f.Machine().Member() }
 	if verdict == Restart && s.diff.mostMembers() > 1 && slices.ContainsFunc(list, member) {
-		step.How = append(step.How,
-			s.etcdctl(list, "endpoint health --cluster")+"  # "+s.healthy(list))
+		step.How = append(step.How, s.health(list))
 	}
 	if verdict == Restart && slices.ContainsFunc(list, newerEtcd) {
-		step.How = append(step.How, "there is no way back for its etcd once the newer minor has "+
-			"the data: kiln apply keeps a snapshot on the machine")
+		step.How = append(step.How, says("there is no way back for its etcd once the newer minor "+
+			"has the data: kiln apply keeps a snapshot on the machine")...)
 	}
 	if verdict == Restart && s.endsAPI(list) {
-		step.How = append(step.How, "meanwhile the API is away for some seconds")
+		step.How = append(step.How, says("meanwhile the API is away for some seconds")...)
 	}
-	if name := placeholder(step.Machines); drain {
+	if name := placeholder(step.Machines); drains {
 		if len(step.Pools) > 0 {
 			name = "NAME"
 		}
-		step.How = append(step.How, Drain(name))
-		step.Then = []string{Uncordon(name)}
+		step.How = append(step.How, drain(name))
+		step.Then = []Line{uncordon(name)}
 	}
-	apply := "kiln apply " + s.folder() + "/"
 	since := " --since " + cmp.Or(strings.Join(s.options.Since, " --since "), "OLD")
 	of := s.ofDocuments()
+	inPlace := func(document, name, note string, nodes []string) {
+		command := "kiln apply " + document + since
+		step.How = append(step.How, Line{Act: InPlace, Document: document, Command: command,
+			Text: command + " --ssh " + name + note, Nodes: nodes})
+	}
 	if len(step.Machines) > 0 {
 		name, each := placeholder(step.Machines), of
 		if len(step.Machines) > 1 {
@@ -76,11 +79,12 @@ func (s *sequencer) applyDocumentsOf(verdict string, drain bool, roles []string)
 				step.AtATime, each = 1, of
 			}
 		}
-		step.How = append(step.How, apply+name+since+" --ssh "+name+each)
+		inPlace(s.folder()+"/"+name, name, each, nil)
 	}
-	for _, pool := range step.Pools {
-		step.How = append(step.How, apply+"pools/"+pool+since+
-			" --ssh NAME  # each machine of the pool")
+	for _, f := range list {
+		if m := f.Machine(); m.Pool {
+			inPlace(s.folder()+"/pools/"+m.Name, "NAME", "  # each machine of the pool", f.nodes)
+		}
 	}
 	s.list = append(s.list, step)
 }
@@ -115,15 +119,17 @@ func (s *sequencer) endsAPI(list []*decision) bool {
 // machine is replaced, and to those that still take no pods. It follows applyDocuments, and goes on
 // with its step if that is of the same machines.
 func (s *sequencer) changeNodes() {
-	commands := map[string][]*decision{}
+	changes, nodes := map[string][]*decision{}, map[string][]string{}
 	var all []*decision
 	for _, f := range s.all {
 		if f.verdict == Remove {
 			continue
 		}
 		for _, c := range f.kubectl {
-			if !s.holds(f, c) {
-				commands[c.Command] = append(commands[c.Command], f)
+			lacking, holds := s.lacking(f, c)
+			if !holds {
+				nodes[c.Command+" "+f.Machine().Name] = lacking
+				changes[c.Command] = append(changes[c.Command], f)
 				all = append(all, f)
 			}
 		}
@@ -135,19 +141,22 @@ func (s *sequencer) changeNodes() {
 	}
 	step := Step{Do: Live}
 	step.Machines, step.Pools = names(all)
-	for _, command := range slices.Sorted(maps.Keys(commands)) {
-		machines, pools := names(commands[command])
+	for _, command := range slices.Sorted(maps.Keys(changes)) {
+		machines, pools := names(changes[command])
 		if len(machines) > 0 {
-			step.How = append(step.How, strings.Replace(command, "NAME",
-				strings.Join(machines, " "), 1))
+			step.How = append(step.How, commands(strings.Replace(command, "NAME",
+				strings.Join(machines, " "), 1))...)
 		}
 		for _, pool := range pools {
-			step.How = append(step.How, command+"  # each machine of pool "+pool)
+			if list := nodes[command+" "+pool]; len(list) > 0 {
+				command = strings.Replace(command, "NAME", strings.Join(list, " "), 1)
+			}
+			step.How = append(step.How, commands(command+"  # each machine of pool "+pool)...)
 		}
 	}
 	if len(cordoned) > 0 {
-		step.How = append(step.How, Uncordon(strings.Join(cordoned, " "))+
-			"  # without those that are meant to take no pods")
+		step.How = append(step.How, uncordon(cordoned...).with(
+			"  # without those that are meant to take no pods"))
 	}
 	if n := len(s.list) - 1; n >= 0 && s.list[n].Do == Live &&
 		slices.Equal(s.list[n].Machines, step.Machines) &&
@@ -187,18 +196,17 @@ func (s *sequencer) apply(withObjects, withTokens bool) {
 		return
 	}
 	if s.diff.seen != nil && (len(objects) == 0 || !sure) {
-		step.How = append(step.How, ifNotDone)
+		step.How, step.Unsure = append(step.How, says(ifNotDone)...), true
 	}
 	if state, known := s.marker(); len(objects) > 0 && known && state == nil {
-		step.How = append(step.How,
+		step.How = append(step.How, says(
 			"all of them, because those in the cluster are of no state that was named; but the "+
 				"rights of admin.conf only if they change: somebody may have taken them away "+
-				"(docs/leaked.md)")
+				"(docs/leaked.md)")...)
 	}
-	step.How = append(step.How, s.applications(objects)...)
 	how, restarted := s.restarted(objects)
-	step.How = append(step.How, how...)
-	step.How = append(step.How, tokens...)
+	how = slices.Concat(s.applications(objects), how, tokens)
+	step.How = append(step.How, commands(how...)...)
 	step.Wait = s.rollouts(slices.Concat(objects, restarted))
 	s.list = append(s.list, step)
 }
@@ -300,7 +308,7 @@ func (s *sequencer) applications(objects []change.Object) (how []string) {
 	if len(objects) == 0 || first < 0 {
 		return nil
 	}
-	const folder = "objects"
+	folder := s.options.Scratch + "objects"
 	how = []string{"kiln unpack " + s.folder() + "/" + s.diff.new.Machines[first].Name +
 		" --out " + folder + " --show-secrets"}
 	slices.SortFunc(objects, change.Object.Before)
@@ -314,7 +322,8 @@ func (s *sequencer) applications(objects []change.Object) (how []string) {
 
 // rollouts returns the commands that wait for the pods of objects. Those of an object that no
 // earlier state has do nothing yet that a later step could take away.
-func (s *sequencer) rollouts(objects []change.Object) (wait []string) {
+func (s *sequencer) rollouts(objects []change.Object) []Line {
+	var wait []string
 	for _, c := range s.earlier() {
 		was := c.Objects()
 		for _, o := range objects {
@@ -327,7 +336,11 @@ func (s *sequencer) rollouts(objects []change.Object) (wait []string) {
 		}
 	}
 	slices.Sort(wait)
-	return slices.Compact(wait)
+	lines := commands(slices.Compact(wait)...)
+	for i := range lines {
+		lines[i].Act = RolledOut
+	}
+	return lines
 }
 
 // earlier returns the states before the newer one, as far as they are known.
@@ -369,7 +382,7 @@ func (s *sequencer) deleteObjects() {
 	if s.diff.seen != nil {
 		look += ", and that nobody else has given an object one of these names since"
 	}
-	s.list = append(s.list, Step{Do: Delete, How: append([]string{look}, how...)})
+	s.list = append(s.list, Step{Do: Delete, Unsure: true, How: append(says(look), how...)})
 }
 
 // tokensLeft returns the commands that apply the Secrets of new bootstrap tokens of pools, for
@@ -395,7 +408,7 @@ func (s *sequencer) tokensLeft() (how []string) {
 		if !m.Pool || !left[poolToken+m.Name+".yaml"] {
 			continue
 		}
-		file := m.Name + "-token.yaml"
+		file := s.options.Scratch + m.Name + "-token.yaml"
 		how = append(how, "kiln token manifest "+m.Name+" --out "+file+
 			"  # the bootstrap token of pool "+m.Name,
 			"kubectl apply --server-side --force-conflicts -f "+file, "rm "+file)
@@ -415,9 +428,14 @@ func tokenEnds(c *change.Cluster) map[string]string {
 	return ends
 }
 
-// holds reports whether the Nodes of a machine or pool have what a change would give them.
-func (s *sequencer) holds(f *decision, c Change) bool {
-	return s.diff.seen != nil && c.Holds != nil && s.diff.seen.All(f.Machine(), c.Holds)
+// lacking returns the Nodes of a pool that lack what a change would give them, as far as they are
+// known, and whether all Nodes of the machine or pool have it.
+func (s *sequencer) lacking(f *decision, c Change) (names []string, holds bool) {
+	if s.diff.seen == nil || c.Holds == nil {
+		return nil, false
+	}
+	names, found := s.diff.seen.Lacking(f.Machine(), c.Holds)
+	return names, found && len(names) == 0
 }
 
 // comesAfter reports whether a worker that changes is there. It comes after the API objects of the
@@ -431,6 +449,6 @@ func (s *sequencer) comesAfter() bool {
 		seen := s.diff.seen.Of(m)
 		return m.Role == worker && (f.verdict == Replace || f.verdict == Add) && seen != nil &&
 			(seen.Standing == running.Wanted || seen.Standing == running.Coming) &&
-			(!m.Pool || s.diff.seen.All(m, func(*running.Node) bool { return true }))
+			(!m.Pool || s.diff.seen.Has(m))
 	})
 }

@@ -24,7 +24,7 @@ func isPrevious(o change.Object) bool {
 // deletions returns the commands that delete the API objects which the newer state no longer has,
 // those with the highest numbers first: they were applied last. The earlier states are the
 // inventory: kiln deletes only objects that it rendered and that a named state has.
-func deletions(earlier []*change.Cluster, now *change.Cluster) (how []string) {
+func deletions(earlier []*change.Cluster, now *change.Cluster) (how []Line) {
 	kept := now.Objects()
 	gone := map[string]change.Object{}
 	for _, c := range earlier {
@@ -36,7 +36,7 @@ func deletions(earlier []*change.Cluster, now *change.Cluster) (how []string) {
 	}
 	list := slices.SortedFunc(maps.Values(gone), change.Object.Before)
 	for _, o := range slices.Backward(list) {
-		how = append(how, Deletion(o))
+		how = append(how, deletion(o))
 	}
 	return how
 }

@@ -210,21 +210,21 @@ func TestTyped(t *testing.T) {
 		Options{MaxUnavailable: "1", Force: []string{"single-member"}})
 	require.NoError(t, err)
 	require.Len(t, p.List, 3)
-	require.Equal(t, []string{same}, p.List[0].Wait)
-	require.Equal(t, []string{"power it off: what is written later is lost"}, p.List[0].Then)
-	require.Contains(t, p.List[1].How[0], "--restore a:/var/backups/etcd/a.db --review restored")
-	require.Contains(t, p.List[2].Wait, leading)
+	require.Equal(t, []string{same}, Texts(p.List[0].Wait))
+	require.Equal(t, []string{"power it off: what is written later is lost"}, Texts(p.List[0].Then))
+	require.Contains(t, Texts(p.List[1].How)[0], "--restore a:/var/backups/etcd/a.db --review restored")
+	require.Contains(t, Texts(p.List[2].Wait), leading)
 	require.Equal(t, []string{
 		"kiln render without --restore, and keep these documents",
 		"kubectl uncordon a",
-	}, p.List[2].Then)
+	}, Texts(p.List[2].Then))
 
 	old, now := cluster("v1.35.1", "a", "b", "c"), cluster("v1.36.3", "a", "b", "c")
 	p, err = New(change.Compare(old, now), Options{MaxUnavailable: "1"})
 	require.NoError(t, err)
-	require.Equal(t, []string{same}, p.List[0].Wait)
-	require.Equal(t, []string{"remove it there"}, p.List[0].Then)
-	require.NotContains(t, p.List[0].How, ifNotDone)
+	require.Equal(t, []string{same}, Texts(p.List[0].Wait))
+	require.Equal(t, []string{"remove it there"}, Texts(p.List[0].Then))
+	require.NotContains(t, Texts(p.List[0].How), ifNotDone)
 
 	r := &running.Running{Digest: review.Digest}
 	for _, m := range old.Machines {
@@ -233,7 +233,7 @@ func TestTyped(t *testing.T) {
 	p, err = New(change.Compare(old, now), Options{MaxUnavailable: "1", Running: r})
 	require.NoError(t, err)
 	require.Equal(t, Snapshot, p.List[0].Do)
-	require.Equal(t, ifNotDone, p.List[0].How[0])
+	require.Equal(t, ifNotDone, Texts(p.List[0].How)[0])
 }
 
 // TestEtcdctl: commands of etcdctl are whole, and ask a member that stays.
@@ -255,8 +255,8 @@ func TestEtcdctl(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, p.List, 1)
 	require.Equal(t, Wait, p.List[0].Do)
-	require.Equal(t, "OTHER is any other member of etcd than NAME", p.List[0].How[0])
-	require.Contains(t, p.List[0].Wait, "kubectl -n kube-system exec etcd-OTHER -- "+
+	require.Equal(t, "OTHER is any other member of etcd than NAME", Texts(p.List[0].How)[0])
+	require.Contains(t, Texts(p.List[0].Wait), "kubectl -n kube-system exec etcd-OTHER -- "+
 		rotation.Etcdctl+" member list has NAME as started, and no learner")
 
 	// One machine: the command has the name of a member that stays, and is not down.
@@ -267,7 +267,7 @@ func TestEtcdctl(t *testing.T) {
 	p, err = New(change.Compare(c, c), Options{MaxUnavailable: "1", Running: &one})
 	require.NoError(t, err)
 	require.Equal(t, []string{"a", "b"}, p.List[0].Machines)
-	require.Contains(t, p.List[0].Wait[1], "exec etcd-c -- ")
+	require.Contains(t, Texts(p.List[0].Wait)[1], "exec etcd-c -- ")
 
 	// On etcd machines it is typed there.
 	for _, m := range c.Machines {
@@ -285,11 +285,11 @@ func TestEtcdctl(t *testing.T) {
 	require.Equal(t, []string{
 		"give it its document out/d, an image with kubelet v1.36.3, and power it on",
 		"its hook brings the member into etcd; there is nothing to do",
-	}, p.List[0].How)
+	}, Texts(p.List[0].How))
 	require.Equal(t, []string{there + " member list has d as started, and no learner"},
-		p.List[0].Wait)
+		Texts(p.List[0].Wait))
 	require.Equal(t, there+" endpoint health --cluster  # all of them, before it goes",
-		p.List[1].How[0])
+		Texts(p.List[1].How)[0])
 }
 
 // TestBack: a control plane that runs a newer minor, in a document that nobody named, is not

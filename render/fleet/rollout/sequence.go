@@ -80,8 +80,10 @@ func (s *sequencer) steps() []Step {
 	s.changeNodes()
 	s.deleteObjects()
 	for i := range s.list {
-		if step := &s.list[i]; strings.Contains(fmt.Sprint(step.How, step.Wait), "OTHER") {
-			step.How = append([]string{"OTHER is any other member of etcd than NAME"}, step.How...)
+		step := &s.list[i]
+		texts := strings.Join(Texts(slices.Concat(step.How, step.Wait)), "\n")
+		if strings.Contains(texts, "OTHER") {
+			step.How = append(says("OTHER is any other member of etcd than NAME"), step.How...)
 		}
 	}
 	return s.list
@@ -113,6 +115,7 @@ func (s *sequencer) of(verdict, role string) (out []*decision) {
 // wait adds the step that waits for machines of these roles which run their new documents.
 func (s *sequencer) wait(roles ...string) {
 	step := Step{Do: Wait}
+	var how []string
 	for _, role := range roles {
 		list := s.of(Wait, role)
 		if len(list) == 0 {
@@ -123,7 +126,7 @@ func (s *sequencer) wait(roles ...string) {
 		step.Pools = append(step.Pools, pools...)
 		names := machines
 		for _, f := range list {
-			step.How = append(step.How, f.why...)
+			how = append(how, f.why...)
 			step.Nodes = append(step.Nodes, f.nodes...)
 			names = append(names, f.nodes...)
 		}
@@ -134,8 +137,8 @@ func (s *sequencer) wait(roles ...string) {
 		}
 	}
 	if len(step.Wait) > 0 {
-		step.How = append(slices.Compact(step.How), "if it does not come: sh /etc/kiln/boot "+
-			"report, on it; or give it its document and an empty disk")
+		step.How = says(append(slices.Compact(how), "if it does not come: sh /etc/kiln/boot "+
+			"report, on it; or give it its document and an empty disk")...)
 		s.list = append(s.list, step)
 	}
 }
@@ -164,49 +167,52 @@ func (s *sequencer) members(verdict, role string) {
 		s.replaceOnlyMember(list[0])
 		return
 	}
-	how := func(lines ...string) { step.How = append(step.How, lines...) }
+	how := func(lines ...Line) { step.How = append(step.How, lines...) }
 	how(seeGone(list)...)
 	if (verdict != Add || emptyDisk(list) != "") && member && several {
-		how(s.etcdctl(list, "endpoint health --cluster") + "  # " + s.healthy(list))
+		how(s.health(list))
 	}
 	if verdict != Add && role == controlPlane {
-		how(Drain(name))
+		how(drain(name))
 	}
 	// One of two members has no majority while the other one is gone, so it could not take it back.
 	pair := s.diff.mostMembers() == 2
 	if member && (verdict == Remove || verdict == Replace && pair) {
-		how(s.etcdctl(list, "member list")+"  # the ID of "+name,
-			s.etcdctl(list, "member remove ID"))
+		remove := s.etcdctl(list, "member").as(Unmember)
+		remove.Text += " remove ID"
+		how(s.etcdctl(list, "member list").as(Say).with("  # the ID of "+name), remove)
 	}
 	switch verdict {
 	case Remove:
-		how("power it off, and destroy its disk or its document: with both it would join again")
+		how(Line{Act: Destroy, Text: "power it off, and destroy its disk or its document: with " +
+			"both it would join again"})
 		if role == controlPlane {
-			how("kubectl delete node " + name + ", and take it out of the endpoint's load " +
-				"balancer if there is one")
+			how(forget(name).with(", and take it out of the endpoint's load balancer if there " +
+				"is one"))
 		}
 	case Add:
-		how("give it its document " + document + emptyDisk(list) + s.image(list) +
-			", and power it on")
+		how(boot("document", document, emptyDisk(list)+s.image(list)))
 	case Replace:
-		how("give it its new document " + document + " and an empty disk" + s.image(list) +
-			", and power it on")
+		how(boot("new document", document, " and an empty disk"+s.image(list)))
 	}
 	if verdict != Remove {
 		if role == controlPlane {
 			step.Wait = append(step.Wait, ready(name, list[0].Machine()))
 		}
 		if role == controlPlane && verdict == Replace {
-			step.Then = append(step.Then, Uncordon(name))
+			step.Then = append(step.Then, uncordon(name))
 		}
 		if member && (several || verdict == Add) {
-			how("its hook brings the member into etcd; there is nothing to do")
+			how(says("its hook brings the member into etcd; there is nothing to do")...)
 			step.Wait = append(step.Wait, s.voting(name, list))
 		}
 	}
 	if verdict == Add {
 		for _, f := range list {
-			how(Label(f.New, f.New.Name)...)
+			for _, line := range commands(Label(f.New, f.New.Name)...) {
+				line.For = f.New.Name
+				step.Then = append(step.Then, line)
+			}
 		}
 	}
 	s.list = append(s.list, step)
@@ -217,20 +223,18 @@ func (s *sequencer) members(verdict, role string) {
 func (s *sequencer) workers(verdict string) {
 	list := s.of(verdict, worker)
 	machines, _ := names(list)
-	how := func(name, document string) (how, wait []string) {
+	how := func(name, document string) (how, wait []Line) {
 		switch verdict {
 		case Remove:
-			return []string{Drain(name),
-				"power it off, and destroy its disk or its document",
-				"kubectl delete node " + name}, nil
+			return []Line{drain(name), {Act: Destroy,
+				Text: "power it off, and destroy its disk or its document"}, forget(name)}, nil
 		case Add:
-			how = append(seeGone(list), "give it its document "+document+emptyDisk(list)+
-				s.image(list)+", and power it on")
+			how = append(seeGone(list), boot("document", document, emptyDisk(list)+s.image(list)))
 		default:
-			how = []string{Drain(name), "give it its new document " + document +
-				" and an empty disk" + s.image(list) + ", and power it on"}
+			how = []Line{drain(name),
+				boot("new document", document, " and an empty disk"+s.image(list))}
 		}
-		return how, []string{ready(name, list[0].Machine())}
+		return how, []Line{ready(name, list[0].Machine())}
 	}
 	if len(machines) > 0 {
 		step := Step{Do: verdict, Machines: machines}
@@ -240,7 +244,8 @@ func (s *sequencer) workers(verdict string) {
 			running := slices.DeleteFunc(slices.Clone(s.diff.old.Machines),
 				func(m *change.Machine) bool { return m.Role != worker || m.Pool })
 			step.AtATime = s.share(len(running))
-			step.Then = []string{Uncordon(name)}
+			step.Batch = step.AtATime
+			step.Then = []Line{uncordon(name)}
 		}
 		s.list = append(s.list, step)
 	}
@@ -252,12 +257,13 @@ func (s *sequencer) workers(verdict string) {
 		step.How, step.Wait = how("NAME", s.folder()+"/pools/"+f.Machine().Name)
 		first := "of its machines"
 		if verdict == Replace {
+			step.Batch = s.share(len(step.Nodes))
 			first += ", as many at a time as --max-unavailable says"
-			step.Then = []string{Uncordon("NAME")}
+			step.Then = []Line{uncordon("NAME")}
 		}
 		if len(step.Nodes) > 0 || verdict == Replace {
 			which := strings.TrimSuffix(first+": "+change.Names(step.Nodes, nil), " ")
-			step.How = append([]string{which}, step.How...)
+			step.How = append(says(which), step.How...)
 		}
 		s.list = append(s.list, step)
 	}
@@ -289,23 +295,34 @@ func placeholder(names []string) string {
 	return "NAME"
 }
 
-// healthy says which members of etcd must be healthy before a machine goes.
-func (s *sequencer) healthy(list []*decision) string {
+// boot returns the line that gives a machine the document in a folder. Both whose and ending are
+// words of the text.
+func boot(whose, document, ending string) Line {
+	return Line{Act: Boot, Document: document,
+		Text: "give it its " + whose + " " + document + ending + ", and power it on"}
+}
+
+// health returns the command that says whether the members of etcd are healthy before a machine
+// goes, and which of them must be.
+func (s *sequencer) health(list []*decision) Line {
 	var down []string
 	for _, f := range list {
 		if (f.down || f.again) && f.Machine().Member() {
 			down = append(down, f.Machine().Name)
 		}
 	}
-	if len(down) == 0 {
-		return "all of them, before it goes"
+	which := "all of them, before it goes"
+	if len(down) > 0 {
+		which = "all but " + strings.Join(down, ", ") + ", down already: begin with it"
 	}
-	return "all but " + strings.Join(down, ", ") + ", down already: begin with it"
+	line := s.etcdctl(list, "endpoint health --cluster").as(Healthy).with("  # " + which)
+	line.Down = len(down)
+	return line
 }
 
 // seeGone returns the line that comes before machines that have no Node, and were there before, get
 // an empty disk.
-func seeGone(list []*decision) (lines []string) {
+func seeGone(list []*decision) (lines []Line) {
 	var names []string
 	for _, f := range list {
 		if f.again {
@@ -313,7 +330,7 @@ func seeGone(list []*decision) (lines []string) {
 		}
 	}
 	if len(names) > 0 {
-		lines = append(lines, "first see that nothing runs as "+change.Spans(names)+
+		lines = says("first see that nothing runs as " + change.Spans(names) +
 			": a list of only some Nodes leaves out machines that run")
 	}
 	return lines
@@ -328,18 +345,20 @@ func emptyDisk(list []*decision) string {
 }
 
 // voting returns what to wait for until a member of etcd, of the machines of a step, has its vote.
-func (s *sequencer) voting(name string, list []*decision) string {
-	return s.etcdctl(list, "member list") + " has " + name + " as started, and no learner"
+func (s *sequencer) voting(name string, list []*decision) Line {
+	return s.etcdctl(list, "member list").as(Voting).with(
+		" has " + name + " as started, and no learner")
 }
 
 // ready returns what to wait for until the Node is ready.
-func ready(name string, m *change.Machine) string {
-	return "kubectl get node " + name + " says Ready, " + m.Properties.Value("kubelet")
+func ready(name string, m *change.Machine) Line {
+	return Line{Act: Ready,
+		Text: "kubectl get node " + name + " says Ready, " + m.Properties.Value("kubelet")}
 }
 
 // etcdctl returns a command of the program beside the first member of etcd that stays while the
 // machines of a step come or go. If no member stays, the command has OTHER for one.
-func (s *sequencer) etcdctl(list []*decision, words string) string {
+func (s *sequencer) etcdctl(list []*decision, words string) Line {
 	for _, f := range s.decisions {
 		if f.New != nil && f.New.Member() && !f.down && !f.again && !slices.Contains(list, f) {
 			return etcdctl(f.New.Name, f.New.Role, words)
@@ -349,10 +368,20 @@ func (s *sequencer) etcdctl(list []*decision, words string) string {
 }
 
 // etcdctl returns a command of the program beside a member of etcd, with that member's certificate.
-func etcdctl(name, role, words string) string {
+func etcdctl(name, role, words string) Line {
+	words = rotation.Etcdctl + " " + words
 	if role == etcdRole {
-		return "on " + name + ", with CONTAINER from ctr -n k8s.io containers ls | grep etcd: " +
-			"ctr -n k8s.io tasks exec --exec-id etcdctl CONTAINER " + rotation.Etcdctl + " " + words
+		const exec = "ctr -n k8s.io tasks exec --exec-id "
+		return Line{
+			Act: Run, On: name,
+			Text: "on " + name + ", with CONTAINER from ctr -n k8s.io containers ls | grep etcd: " +
+				exec + "etcdctl CONTAINER " + words,
+			Command: `for c in $(ctr -n k8s.io containers ls -q ` +
+				`'labels."io.kubernetes.container.name"==etcd'); do ` +
+				`ctr -n k8s.io tasks ls | grep -q "^$c .* RUNNING" || continue; ` +
+				exec + `kiln-$$ "$c" ` + words + `; exit; done; ` +
+				`echo "no container etcd runs here" >&2; exit 1`,
+		}
 	}
-	return "kubectl -n kube-system exec etcd-" + name + " -- " + rotation.Etcdctl + " " + words
+	return commands("kubectl -n kube-system exec etcd-" + name + " -- " + words)[0]
 }

@@ -7,6 +7,7 @@ package rollout
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -72,13 +73,26 @@ type Step struct {
 	// Nodes are those machines of a pool that are not done, if it is known.
 	Nodes []string `json:"nodes,omitempty"`
 	// AtATime is how many of the machines may be away at the same time.
-	AtATime int      `json:"atATime,omitempty"`
-	How     []string `json:"how"`
+	AtATime int    `json:"atATime,omitempty"`
+	How     []Line `json:"how"`
 	// Wait must be true before Then, before the next machine, and before the next step.
-	Wait []string `json:"wait,omitempty"`
+	Wait []Line `json:"wait,omitempty"`
 	// Then is what is done last.
-	Then []string `json:"then,omitempty"`
+	Then []Line `json:"then,omitempty"`
+
+	// Batch is how many of the machines kiln roll does at the same time, one if it is 0.
+	Batch int `json:"-"`
+	// Person says that the step needs a person: kiln roll ends before it.
+	Person bool `json:"-"`
+	// Unsure says that nothing in the cluster tells whether the step was done.
+	Unsure bool `json:"-"`
 }
+
+// MaxUnavailable is the usual number of workers that may be away at the same time.
+const MaxUnavailable = "10%"
+
+// Words returns the words for what steps do.
+func Words() []string { return slices.Sorted(maps.Keys(doing)) }
 
 // Do of steps that are no verdict of a machine.
 const (
@@ -107,6 +121,9 @@ type Options struct {
 	// isHop reports whether the steps are those of one hop of several, and follows whether another
 	// hop comes after it.
 	isHop, follows bool
+	// Scratch begins the names of files that the commands write and remove; empty for the working
+	// directory.
+	Scratch string
 	// MaxUnavailable is how many workers may be away at the same time: a number, or a share such as
 	// 10%.
 	MaxUnavailable string
@@ -321,13 +338,13 @@ func (s *Step) Title() string {
 func writeStep(w *change.Writer, n int, s *Step) {
 	w.Section(fmt.Sprintf("%d. %s", n, s.Title()))
 	for _, line := range s.How {
-		w.Line("   " + line)
+		w.Line("   " + line.Text)
 	}
 	for _, line := range s.Wait {
-		w.Line("   wait: " + line)
+		w.Line("   wait: " + line.Text)
 	}
 	for _, line := range s.Then {
-		w.Line("   " + line)
+		w.Line("   " + line.Text)
 	}
 	w.End()
 }

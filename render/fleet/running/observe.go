@@ -377,11 +377,20 @@ func (o *Observation) nodesOf(m *change.Machine) []*Node {
 	return nil
 }
 
-// All reports whether there are Nodes of a machine or pool, and something holds of each of them.
-func (o *Observation) All(m *change.Machine, holds func(*Node) bool) bool {
+// Lacking returns the Nodes of a machine or pool of which something does not hold, and whether there
+// are Nodes at all.
+func (o *Observation) Lacking(m *change.Machine, holds func(*Node) bool) (names []string, any bool) {
 	list := o.nodesOf(m)
-	return len(list) > 0 && !slices.ContainsFunc(list, func(n *Node) bool { return !holds(n) })
+	for _, n := range list {
+		if !holds(n) {
+			names = append(names, n.Name)
+		}
+	}
+	return names, len(list) > 0
 }
+
+// Has reports whether there are Nodes of a machine or pool.
+func (o *Observation) Has(m *change.Machine) bool { return len(o.nodesOf(m)) > 0 }
 
 // Cordoned returns the Nodes of a machine or pool that run the newer document, are done, and take
 // no pods.

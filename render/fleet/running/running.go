@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/netip"
 	"regexp"
 	"slices"
 	"strings"
@@ -27,6 +28,9 @@ const (
 	BornAnnotation = "kiln.dev/born"
 )
 
+// DrainedAnnotation is on the Nodes that kiln roll has drained, and takes back.
+const DrainedAnnotation = "kiln.dev/drained"
+
 // Node is what one Node says.
 type Node struct {
 	Name string
@@ -44,6 +48,12 @@ type Node struct {
 	Created time.Time
 	// Cordoned reports that the Node takes no new pods.
 	Cordoned bool
+	// Drained reports that kiln roll has cordoned it.
+	Drained bool
+	// Boot is another text each time that the machine starts.
+	Boot string
+	// Address is the first internal address; empty if it is none.
+	Address string
 	Kubelet  string // its version, such as v1.36.3
 	Labels   map[string]string
 	Taints   []string // as kubectl taint takes them
@@ -67,7 +77,8 @@ type object struct {
 	}
 	Status struct {
 		Conditions []struct{ Type, Status string }
-		NodeInfo   struct{ KubeletVersion string }
+		Addresses  []struct{ Type, Address string }
+		NodeInfo   struct{ KubeletVersion, BootID string }
 	}
 }
 
@@ -204,6 +215,13 @@ func newNode(n *object) Node {
 		Name: about.Name, Labels: about.Labels, Kubelet: said(n.Status.NodeInfo.KubeletVersion),
 		Hook:    said(about.Annotations[HookAnnotation]),
 		Created: about.CreationTimestamp, Cordoned: n.Spec.Unschedulable,
+		Boot: said(n.Status.NodeInfo.BootID),
+	}
+	_, out.Drained = about.Annotations[DrainedAnnotation]
+	for _, a := range n.Status.Addresses {
+		if _, err := netip.ParseAddr(a.Address); err == nil && a.Type == "InternalIP" {
+			out.Address = cmp.Or(out.Address, a.Address)
+		}
 	}
 	twin, roots, _ := strings.Cut(about.Annotations[TwinAnnotation], " ")
 	if digest.MatchString(twin) {
