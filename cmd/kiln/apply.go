@@ -24,9 +24,10 @@ import (
 )
 
 type applyFlags struct {
-	states         state.Reader
-	since, force   []string
-	ssh, out, form string
+	states       state.Reader
+	since, force []string
+	way          way
+	out, form    string
 }
 
 // applyReport is what -o json prints.
@@ -59,13 +60,15 @@ run, one of another machine, or one that differs where kiln does not write.
   --ssh TARGET   runs the program ssh with TARGET, and there a script as root: with
                  sudo -n, unless the user is root. ssh has your configuration, keys and
                  known hosts.
+  --run COMMAND  does the same by a command of yours, a line for sh, such as kubectl debug or
+                 ssh over another host: it gets the script on standard input.
   --out FILE     writes this script, for a machine without a way in for ssh. It holds
                  contents of the document: keep it like the document, run it with sh, as
                  root, and remove it.
 
 What reads a new file only when it starts is started again, and waited for. If it does
 not come up, or something cuts the change off, the machine gets back what it had. A cut
-connection does no harm. With --ssh kiln verify follows, and what differs is a line and
+connection does no harm. With --ssh and --run kiln verify follows, and what differs is a line and
 exit code 3 (docs/live.md).
 
 ` + state.OneForms,
@@ -93,7 +96,9 @@ exit code 3 (docs/live.md).
 		"may be repeated, if it is one of several")
 	flags.StringArrayVar(&f.force, "force", nil, "change the machine although kiln plan refuses "+
 		"the change for `NAME`; may be repeated")
-	flags.StringVar(&f.ssh, "ssh", "", "change the machine by ssh; `TARGET` is as ssh takes it: "+
+	flags.StringVar(&f.way.run, "run", "", "change the machine by `COMMAND`, which runs the script "+
+		"on its standard input with sh, as root, on the machine")
+	flags.StringVar(&f.way.ssh, "ssh", "", "change the machine by ssh; `TARGET` is as ssh takes it: "+
 		"a host, or USER@HOST")
 	flags.StringVar(&f.out, "out", "", "write the script to `FILE`, and replace an older one there")
 	flags.StringVar(&b.Secrets, "secrets", "", "read the bundle of a configuration from `FILE` "+
@@ -108,18 +113,24 @@ exit code 3 (docs/live.md).
 // check returns an error if the flags are wrong or contradict each other, and completes them.
 func (f *applyFlags) check(cmd *cobra.Command) error {
 	f.states.Bundle.Stdin, f.states.Messages = cmd.InOrStdin(), cmd.ErrOrStderr()
+	ways := 0
+	for _, way := range []string{f.way.ssh, f.way.run, f.out} {
+		if way != "" {
+			ways++
+		}
+	}
 	switch {
 	case len(f.since) == 0:
 		return term.UsageErrorf("--since is missing: name the state whose document the machine " +
 			"runs, such as main:review")
-	case (f.ssh == "") == (f.out == ""):
-		return term.UsageErrorf("say how to reach the machine: with --ssh TARGET, or with " +
-			"--out FILE, and not with both")
+	case ways != 1:
+		return term.UsageErrorf("say how to reach the machine: with one of --ssh TARGET, " +
+			"--run COMMAND and --out FILE")
 	case f.out == "-":
 		return term.UsageErrorf("--out -: the script holds secrets, which are never printed; " +
 			"name a file")
 	}
-	if err := checkSSH(f.ssh); err != nil {
+	if err := term.CheckSSH(f.way.ssh); err != nil {
 		return err
 	}
 	if err := vault.CheckSource(&f.states.Bundle); err != nil || f.out == "" {
@@ -156,7 +167,7 @@ func (f *applyFlags) run(cmd *cobra.Command, machine string) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", machine, err)
 	}
-	text, err := runRemote(f.ssh, program, maxReport,
+	text, err := runRemote(f.way, program, maxReport,
 		"use --out, and run the script on the machine")
 	if f.form == "text" {
 		term.Printf(cmd.OutOrStdout(), "%s", text)
@@ -172,8 +183,8 @@ func (f *applyFlags) run(cmd *cobra.Command, machine string) error {
 				machine, err)
 		}
 	case err == nil:
-		err = fmt.Errorf("ssh %s: it did not run the program: it does not say how many files it "+
-			"wrote", f.ssh)
+		err = fmt.Errorf("%s: it did not run the program: it does not say how many files it "+
+			"wrote", f.way)
 	}
 	if f.form == "json" && (err == nil || len(text) > 0) {
 		if err := term.JSON(cmd.OutOrStdout(), r); err != nil {
@@ -195,7 +206,7 @@ func (f *applyFlags) run(cmd *cobra.Command, machine string) error {
 // compare compares the machine with its newer document, as kiln verify does. list is the program
 // for that.
 func (f *applyFlags) compare(list string, n *node.Node) (*verify.Report, error) {
-	text, err := runRemote(f.ssh, list, verify.MaxListing, "give kiln verify a listing")
+	text, err := runRemote(f.way, list, verify.MaxListing, "give kiln verify a listing")
 	if err != nil {
 		return nil, err
 	}

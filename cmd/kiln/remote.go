@@ -15,21 +15,28 @@ import (
 	"kiln.dev/kiln/render/folder"
 )
 
-// rootShell is what the machine's shell runs: sh as root, which reads the program from standard
-// input. Every shell takes these quotes.
-const rootShell = `sh -c 'test "$(id -u)" = 0 && exec sh -s; exec sudo -n sh -s'`
-
 // longest is how long a program may take. What kiln runs takes seconds, but a machine may fetch
 // programs and images slowly.
 const longest = 2 * time.Hour
 
-// checkSSH returns an error if the value of --ssh is a flag of ssh.
-func checkSSH(target string) error {
-	if strings.HasPrefix(target, "-") {
-		return term.UsageErrorf("--ssh %s: that is a flag of ssh, and not a machine; put flags "+
-			"into ssh's own configuration", target)
+// way is how a program gets to a machine: by ssh, or by a command of the user's for sh.
+type way struct{ ssh, run string }
+
+// command returns the program that starts another one on the machine, which comes on standard
+// input.
+func (w way) command(ctx context.Context) *exec.Cmd {
+	if w.run != "" {
+		return term.Command(ctx, "sh", "-c", w.run)
 	}
-	return nil
+	return term.Command(ctx, "ssh", "-T", "--", w.ssh, term.RootShell)
+}
+
+// String names the way in messages.
+func (w way) String() string {
+	if w.run != "" {
+		return "--run"
+	}
+	return "ssh " + w.ssh
 }
 
 // maxMessages is how much of ssh's messages is kept.
@@ -43,15 +50,15 @@ type remoteEnded struct {
 
 func (e *remoteEnded) Error() string { return e.reason }
 
-// runRemote runs the program as root on the machine by ssh, and returns what it prints. ssh asks
-// for passwords on the terminal itself. If the program, or ssh, ends with another status than 0,
-// the error is a remoteEnded with the last message, and what was printed is returned too. runRemote
-// fails after twenty minutes, and if more than limit bytes are printed. without says what to do
+// runRemote runs the program as root on the machine, and returns what it prints. ssh asks for
+// passwords on the terminal itself. If the program, or ssh, ends with another status than 0, the
+// error is a remoteEnded with the last message, and what was printed is returned too. runRemote
+// fails after the longest time, and if more than limit bytes are printed. without says what to do
 // where there is no ssh.
-func runRemote(target, program string, limit int64, without string) ([]byte, error) {
+func runRemote(w way, program string, limit int64, without string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), longest)
 	defer cancel()
-	cmd := term.Command(ctx, "ssh", "-T", "--", target, rootShell)
+	cmd := w.command(ctx)
 	cmd.Stdin = strings.NewReader(program)
 	cmd.WaitDelay = 5 * time.Second // a connection that stays open for others may hold its messages
 	var messages tail
@@ -65,24 +72,22 @@ func runRemote(target, program string, limit int64, without string) ([]byte, err
 		return nil, errors.New("there is no program ssh: " + without)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("ssh: %w", err)
+		return nil, fmt.Errorf("%s: %w", w, err)
 	}
-	text, failure := folder.ReadUpTo("ssh "+target, out, limit)
+	text, failure := folder.ReadUpTo(w.String(), out, limit)
 	if failure != nil {
 		_ = cmd.Process.Kill() // it may go on for ever
 	}
 	err = cmd.Wait()
 	switch reason := messages.last(); {
 	case ctx.Err() != nil:
-		return nil, fmt.Errorf("ssh %s: no end after %s; look at the machine", target, longest)
+		return nil, fmt.Errorf("%s: no end after %s; look at the machine", w, longest)
 	case failure != nil:
 		return nil, failure
 	case err != nil && reason != "":
-		return text, &remoteEnded{cmd.ProcessState.ExitCode(), "ssh " + target + ": " + reason}
+		return text, &remoteEnded{cmd.ProcessState.ExitCode(), w.String() + ": " + reason}
 	case err != nil:
-		return text, &remoteEnded{
-			cmd.ProcessState.ExitCode(), fmt.Sprintf("ssh %s: %s", target, err),
-		}
+		return text, &remoteEnded{cmd.ProcessState.ExitCode(), fmt.Sprintf("%s: %s", w, err)}
 	}
 	return text, nil
 }

@@ -89,7 +89,7 @@ func (f *verifyFlags) check(cmd *cobra.Command, document string) error {
 		return term.UsageErrorf("standard input is the document or the listing; name a file for " +
 			"one")
 	}
-	return checkSSH(f.ssh)
+	return term.CheckSSH(f.ssh)
 }
 
 func (f *verifyFlags) run(cmd *cobra.Command, document string) error {
@@ -134,7 +134,7 @@ func (f *verifyFlags) run(cmd *cobra.Command, document string) error {
 func (f *verifyFlags) read(cmd *cobra.Command, program string) ([]byte, error) {
 	switch f.listing {
 	case "":
-		return runRemote(f.ssh, program, verify.MaxListing, "run the script of --script on the "+
+		return runRemote(way{ssh: f.ssh}, program, verify.MaxListing, "run the script of --script on the "+
 			"machine, and read what it prints with --listing")
 	case "-":
 		return folder.ReadUpTo("standard input", cmd.InOrStdin(), verify.MaxListing)
