@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"kiln.dev/kiln/cmd/kiln/compare"
+	"kiln.dev/kiln/cmd/kiln/roll"
 	"kiln.dev/kiln/cmd/kiln/status"
 	"kiln.dev/kiln/cmd/kiln/term"
 	"kiln.dev/kiln/cmd/kiln/upkeep"
@@ -115,7 +116,8 @@ func root() *cobra.Command {
 			unpackCommand(), isoCommand(), netbootCommand(), serveCommand(),
 		}},
 		{"Use the cluster:", []*cobra.Command{
-			status.Command(), verifyCommand(), applyCommand(), upkeep.KubeconfigCommand(),
+			status.Command(), verifyCommand(), applyCommand(), roll.Command(),
+			upkeep.KubeconfigCommand(),
 		}},
 		{others, []*cobra.Command{imagesCommand(), platformsCommand(), versionCommand()}},
 	} {

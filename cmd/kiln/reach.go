@@ -57,9 +57,13 @@ var reaches = map[string]reach{
 		"what was fetched and announced, in DIR",
 	},
 
-	"status":     {network: "asks the API server that the kubeconfig names"},
-	"verify":     {network: overSSH},
-	"apply":      {overSSH, "--out"},
+	"status": {network: "asks the API server that the kubeconfig names"},
+	"verify": {network: overSSH},
+	"apply":  {overSSH + ", and --run the command that it names", "--out"},
+	"roll": {
+		"asks the API server that the kubeconfig names, and runs kubectl, ssh, and your commands",
+		"a snapshot of etcd, in the working directory; what it applies, in a folder for that",
+	},
 	"kubeconfig": {files: "--out"},
 
 	"images":    {},

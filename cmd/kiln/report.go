@@ -11,6 +11,7 @@ import (
 	"kiln.dev/kiln/cmd/kiln/vault"
 	"kiln.dev/kiln/render"
 	"kiln.dev/kiln/render/fleet/report"
+	"kiln.dev/kiln/render/fleet/rollout"
 )
 
 // reportFlags are the flags of kiln report.
@@ -67,7 +68,7 @@ because documents hold secrets. docs/report.md explains it.`,
 
 func (f *reportFlags) run(cmd *cobra.Command) error {
 	f.States.Bundle.Stdin, f.States.Messages = cmd.InOrStdin(), cmd.ErrOrStderr()
-	f.Options.MaxUnavailable = compare.MaxUnavailable
+	f.Options.MaxUnavailable = rollout.MaxUnavailable
 	var err error
 	if f.Options.Running, err = f.runs.Read(cmd); err != nil {
 		return err

@@ -1,7 +1,8 @@
-// Package apiserver asks the API server of a running cluster. It only reads.
+// Package apiserver asks the API server of a running cluster. Only Send writes.
 package apiserver
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -117,6 +118,7 @@ func New(path string, messages io.Writer) (*Client, error) {
 // StatusError is an answer that is no 200.
 type StatusError struct {
 	Code    int
+	Method  string
 	Path    string
 	Message string // what the API server says
 	Body    []byte
@@ -124,7 +126,7 @@ type StatusError struct {
 
 // Error returns the answer in words, with what to do about it.
 func (e *StatusError) Error() string {
-	text := fmt.Sprintf("GET %s: HTTP %d", e.Path, e.Code)
+	text := fmt.Sprintf("%s %s: HTTP %d", e.Method, e.Path, e.Code)
 	if e.Message != "" {
 		text += ": " + wording.Visible(e.Message, "")
 	}
@@ -133,7 +135,9 @@ func (e *StatusError) Error() string {
 		text += "; the credential has ended, or is that of another cluster: kiln kubeconfig " +
 			"makes one"
 	case http.StatusForbidden:
-		text += "; its user needs to read Nodes and the namespace kube-system"
+		if text += "; its user needs to read Nodes and the namespace kube-system"; e.Method != get {
+			text += ", and for kiln roll to write there"
+		}
 	}
 	return text
 }
@@ -153,33 +157,63 @@ func (c *Client) Get(ctx context.Context, path string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	return c.read(ctx, path, body)
+}
+
+// Send sends an object with a method of HTTP, and returns that of the answer. It fails as Get does.
+func (c *Client) Send(ctx context.Context, method, path string, object any) ([]byte, error) {
+	text, err := json.Marshal(object)
+	if err != nil {
+		return nil, err
+	}
+	body, err := c.do(ctx, method, path, nil, bytes.NewReader(text))
+	if err != nil {
+		return nil, err
+	}
+	return c.read(ctx, path, body)
+}
+
+// read returns what a body has, and closes it.
+func (c *Client) read(ctx context.Context, path string, body *body) ([]byte, error) {
 	defer func() { _ = body.Close() }()
 	text, err := io.ReadAll(io.LimitReader(body, maxBytes+1))
 	switch {
 	case err != nil:
 		return nil, c.unanswered(ctx, err)
 	case len(text) > maxBytes:
-		return nil, fmt.Errorf("%s: GET %s: more than %d MiB", c.URL, path, maxBytes>>20)
+		return nil, fmt.Errorf("%s: %s: more than %d MiB", c.URL, path, maxBytes>>20)
 	}
 	return text, nil
 }
 
+const get = http.MethodGet
+
 // open returns the body of an answer to GET path with a query, which no error repeats.
 func (c *Client) open(ctx context.Context, path string, query url.Values) (*body, error) {
+	return c.do(ctx, get, path, query, nil)
+}
+
+// do returns the body of an answer to a request, which has content unless that is nil.
+func (c *Client) do(
+	ctx context.Context, method, path string, query url.Values, content io.Reader,
+) (*body, error) {
 	target := c.base + path
 	if len(query) > 0 {
 		target += "?" + query.Encode()
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, target, nil)
+	req, err := http.NewRequestWithContext(ctx, method, target, content)
 	if err != nil {
 		return nil, err
+	}
+	if content != nil {
+		req.Header.Set("Content-Type", "application/json")
 	}
 	req.Header.Set("Accept", "application/json")
 	resp, err := c.http.Do(req)
 	if err != nil {
 		return nil, c.unanswered(ctx, err)
 	}
-	if resp.StatusCode == http.StatusOK {
+	if resp.StatusCode == http.StatusOK || resp.StatusCode == http.StatusCreated {
 		return &body{ReadCloser: resp.Body}, nil
 	}
 	defer func() { _ = resp.Body.Close() }()
@@ -193,7 +227,7 @@ func (c *Client) open(ctx context.Context, path string, query url.Values) (*body
 		status.Message = strings.ToValidUTF8(status.Message[:maxMessage], "") + "…"
 	}
 	return nil, fmt.Errorf("%s: %w", c.file, &StatusError{
-		Code: resp.StatusCode, Path: path, Message: status.Message, Body: text,
+		Code: resp.StatusCode, Method: method, Path: path, Message: status.Message, Body: text,
 	})
 }
 
@@ -209,6 +243,22 @@ func (c *Client) Nodes(ctx context.Context) ([]running.Node, error) {
 		return nil, cmp.Or(unread, fmt.Errorf("%s: %w", c.URL, err))
 	}
 	return r.Nodes, unread
+}
+
+// Running returns what runs: all Nodes, and what the marker says. If there is none, or the user may
+// not read it, or it lists objects that were refused, nobody knows which objects were applied.
+func (c *Client) Running(ctx context.Context) (*running.Running, error) {
+	nodes, err := c.Nodes(ctx)
+	if err != nil {
+		return nil, err
+	}
+	marker, err := c.Marker(ctx)
+	var status *StatusError
+	if err != nil && !(errors.As(err, &status) &&
+		(status.Code == http.StatusForbidden || status.Code == http.StatusNotFound)) {
+		return nil, err
+	}
+	return &running.Running{Nodes: nodes, Objects: marker.Applied()}, nil
 }
 
 // Marker returns what the marker says. It returns a StatusError if there is none, or if the user

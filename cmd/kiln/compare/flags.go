@@ -12,9 +12,6 @@ import (
 	"kiln.dev/kiln/render/twin/change"
 )
 
-// MaxUnavailable is the default for the number of workers that may be away together.
-const MaxUnavailable = "10%"
-
 // sharedFlags are the flags that diff and plan share.
 type sharedFlags struct {
 	states      state.Reader

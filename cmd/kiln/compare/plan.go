@@ -62,7 +62,7 @@ With --nodes the plan is that of the hop that comes next.
 	flags := cmd.Flags()
 	flags.StringSliceVar(&f.options.Force, "force", nil,
 		"override the refusal with this `NAME`: "+strings.Join(rollout.Refusals(), ", "))
-	flags.StringVar(&f.options.MaxUnavailable, "max-unavailable", MaxUnavailable,
+	flags.StringVar(&f.options.MaxUnavailable, "max-unavailable", rollout.MaxUnavailable,
 		"let this `NUMBER` of workers be away together; a share such as 10% means at least one")
 	f.runs.Flags(cmd)
 	return cmd
@@ -142,15 +142,11 @@ func (f *planFlags) readAll(args []string) (list []rollout.State, err error) {
 	info, err := os.Stat(args[len(args)-1])
 	renders := err == nil && info.Mode().IsRegular()
 	for _, arg := range args {
-		c, err := f.states.Read(arg)
+		s, err := f.states.Named(arg)
 		if err != nil {
 			return nil, err
 		}
-		s := rollout.State{Name: wording.ShellWord(arg), Cluster: c}
 		info, err := os.Stat(arg)
-		if err == nil && info.IsDir() && !state.IsTwin(arg) {
-			s.Documents = wording.ShellWord(filepath.Clean(arg))
-		}
 		switch {
 		case arg == folder.Stdin:
 			s.Name = "OLD"

@@ -2,9 +2,7 @@ package compare
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"net/http"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -70,8 +68,7 @@ func (r *Runs) Read(cmd *cobra.Command) (*running.Running, error) {
 	return out, nil
 }
 
-// askNodes asks the cluster for its Nodes, and for its marker. If there is none, or the user may
-// not read it, or it lists objects that were refused, nobody knows which objects were applied.
+// askNodes asks the cluster what runs.
 func (r *Runs) askNodes(cmd *cobra.Command) (*running.Running, error) {
 	c, err := apiserver.New(r.kubeconfig, cmd.ErrOrStderr())
 	if err != nil {
@@ -79,17 +76,7 @@ func (r *Runs) askNodes(cmd *cobra.Command) (*running.Running, error) {
 	}
 	ctx, cancel := context.WithTimeout(cmd.Context(), apiserver.Limit)
 	defer cancel()
-	nodes, err := c.Nodes(ctx)
-	if err != nil {
-		return nil, err
-	}
-	marker, err := c.Marker(ctx)
-	var status *apiserver.StatusError
-	if err != nil && !(errors.As(err, &status) &&
-		(status.Code == http.StatusForbidden || status.Code == http.StatusNotFound)) {
-		return nil, err
-	}
-	return &running.Running{Nodes: nodes, Objects: marker.Applied()}, nil
+	return c.Running(ctx)
 }
 
 // readNodes reads the Nodes of --nodes, and the marker if it is there.

@@ -14,7 +14,9 @@ import (
 	"kiln.dev/kiln/cmd/kiln/term"
 	"kiln.dev/kiln/cmd/kiln/vault"
 	"kiln.dev/kiln/render"
+	"kiln.dev/kiln/render/fleet/rollout"
 	"kiln.dev/kiln/render/folder"
+	"kiln.dev/kiln/render/text/wording"
 	"kiln.dev/kiln/render/twin/change"
 )
 
@@ -34,6 +36,16 @@ const forms = `  a review twin           review
 type Reader struct {
 	Bundle   vault.Source // the bundle of configurations
 	Messages io.Writer    // the screen that shows the progress
+}
+
+// Named reads a state, and names it and its folder of documents as words of a shell.
+func (r *Reader) Named(arg string) (rollout.State, error) {
+	c, err := r.Read(arg)
+	s := rollout.State{Name: wording.ShellWord(arg), Cluster: c}
+	if info, err := os.Stat(arg); err == nil && info.IsDir() && !render.IsTwin(arg) {
+		s.Documents = wording.ShellWord(filepath.Clean(arg))
+	}
+	return s, err
 }
 
 // IsTwin reports whether a folder holds a review twin.

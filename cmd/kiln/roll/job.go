@@ -1,0 +1,124 @@
+package roll
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"syscall"
+	"time"
+
+	"kiln.dev/kiln/cmd/kiln/term"
+	"kiln.dev/kiln/render/text/wording"
+)
+
+// job is a script for sh on this computer.
+type job struct {
+	machine string    // that it is about
+	script  string    // of kiln plan, or the user's
+	input   string    // for standard input
+	out     io.Writer // for standard output; nil to tell of its lines
+	silent  bool      // nothing is told of it
+}
+
+// grace is how much longer than --timeout a program may run, which has that limit itself as a rule,
+// and how long it may take to end.
+const grace = 10 * time.Second
+
+// start runs a job. In a dry run it prints it.
+func (r *roller) start(ctx context.Context, j *job) error {
+	if r.dry {
+		r.log.raw(j.script)
+		if j.input != "" {
+			r.log.raw("#   which gets: " + strings.TrimSpace(j.input))
+		}
+		return nil
+	}
+	if !j.silent {
+		r.log.say("run", "", j.machine, j.script)
+	}
+	limited, cancel := context.WithTimeout(ctx, r.timeout+grace)
+	defer cancel()
+	script := j.script
+	switch program, rest, _ := strings.Cut(script, " "); program {
+	case "kiln":
+		script = `exec "$0" ` + rest
+	case "kubectl", "ssh":
+		script = "exec " + script // this program gets the signal, and not the shell
+	}
+	cmd := term.Command(limited, "sh", "-c", script, r.kiln)
+	cmd.Env = append(cmd.Env, "KUBECONFIG="+r.kubeconfig)
+	cmd.Stdin = strings.NewReader(j.input)
+	messages := &lines{log: r.log, machine: j.machine, silent: j.silent}
+	cmd.Stdout, cmd.Stderr = j.out, messages
+	if j.out == nil {
+		cmd.Stdout = messages
+	}
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
+	cmd.WaitDelay = grace
+	err := cmd.Run()
+	messages.flush()
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case limited.Err() != nil:
+		err = fmt.Errorf("it has not ended within %s", r.timeout)
+	}
+	text, hint := messages.reason()
+	return fmt.Errorf("%s: %s%s", j.script, cmp.Or(text, err.Error()), hint)
+}
+
+// shell runs a script for the machine of the turn, and tells of its output.
+func (t *turn) shell(ctx context.Context, script string) error {
+	return t.start(ctx, &job{machine: t.machine, script: script})
+}
+
+// on returns a job that runs a script as root on a machine, or here if that is empty. It goes there
+// by standard input.
+func (t *turn) on(machine, script string) *job {
+	switch {
+	case machine == "":
+		return &job{machine: t.machine, script: script}
+	case t.ssh != "":
+		way := "ssh -T -- " + t.placed(t.ssh, machine, "") + " " + wording.ShellWord(term.RootShell)
+		return &job{machine: machine, script: way, input: script + "\n"}
+	}
+	return &job{machine: machine, script: t.placed(t.run, machine, ""), input: script + "\n"}
+}
+
+// output returns what a script prints on a machine, or here.
+func (t *turn) output(ctx context.Context, machine, script string) (string, error) {
+	var out bytes.Buffer
+	j := t.on(machine, script)
+	j.out, j.silent = &out, true
+	err := t.start(ctx, j)
+	return out.String(), err
+}
+
+// hints are what people do about messages of programs.
+var hints = []struct{ says, do string }{
+	{"disruption budget", "a budget keeps this pod: give its workload more replicas, or let the " +
+		"budget lose one"},
+	{"declare no controller", "nothing makes these pods again: delete them, or give them a " +
+		"controller"},
+	{"global timeout reached", "look at what keeps these pods, or give --timeout more time"},
+}
+
+// reason returns the message that says most, and what to do about it.
+func (w *lines) reason() (text, hint string) {
+	for _, h := range hints {
+		for _, line := range w.last {
+			if strings.Contains(line, h.says) {
+				return line, "; " + h.do
+			}
+		}
+	}
+	if len(w.last) > 0 {
+		text = w.last[len(w.last)-1]
+	}
+	return text, ""
+}

@@ -1,0 +1,226 @@
+// Package roll has the verb roll, which does what kiln plan says: it asks the cluster where it
+// stands, does the first step that is left for one machine, and asks again.
+package roll
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"kiln.dev/kiln/cmd/kiln/apiserver"
+	"kiln.dev/kiln/cmd/kiln/state"
+	"kiln.dev/kiln/cmd/kiln/term"
+	"kiln.dev/kiln/cmd/kiln/vault"
+	"kiln.dev/kiln/render"
+	"kiln.dev/kiln/render/fleet/rollout"
+	"kiln.dev/kiln/render/folder"
+)
+
+// usualTimeout is how long a command or a wait may take by default.
+const usualTimeout = 15 * time.Minute
+
+const (
+	maxStates    = 20       // that the verb takes
+	maxInventory = 64 << 20 // bytes
+)
+
+type flags struct {
+	states          state.Reader
+	options         rollout.Options
+	kubeconfig      string
+	form            string
+	done, skip      []string
+	ssh, run        string // how a script gets to a machine
+	replace, remove string // commands that make and destroy machines
+	until           string
+	pause, timeout  time.Duration
+	dry             bool
+}
+
+// Command returns the verb roll.
+func Command() *cobra.Command {
+	var f flags
+	cmd := &cobra.Command{
+		Use:         "roll A B [C ...]",
+		Annotations: term.Reads(),
+		Short:       "Do what kiln plan says, step by step, and stop where something is wrong",
+		Long: `Do what kiln plan A B says, step by step: drain machines, change them in place or have
+them replaced, wait until they are well, let them take pods again, apply and delete API
+objects, set labels. The last state is a folder of documents, which the machines get. So is
+each one behind the first if the states are several minors of Kubernetes. kiln asks the
+cluster where it stands before each machine. So the same command goes on where the last one
+ended, also after a kill, on another computer, or after you did a step yourself.
+
+kiln stops at the first thing that goes wrong, and names the machine, the reason and what to
+do. A Lease keeps a second kiln roll away. Only Nodes that kiln has cordoned itself take pods
+again. kubectl has to be there.
+
+These say how kiln reaches machines. In each, {node} stands for the name of the machine,
+{address} for its address and {document} for its folder of documents:
+
+  --ssh TARGET       changes machines in place by ssh, as kiln apply does
+  --run COMMAND      does so by a command for sh, as kiln apply does
+  --replace COMMAND  gives a machine its document and an empty disk, and powers it on
+  --remove COMMAND   powers a machine off for ever
+
+` + state.Forms,
+		Example: `  kiln roll main:review nodes --kubeconfig admin.conf --ssh core@{address} --dry-run
+  kiln roll main:review nodes --kubeconfig admin.conf --ssh core@{address}
+  kiln roll main:review nodes --kubeconfig admin.conf \
+      --replace 'terraform apply -auto-approve -replace=module.{node}.vm'
+  kiln roll v1.35:review nodes-1.36 nodes-1.37 --kubeconfig admin.conf --run 'ssh {node} sudo sh'`,
+		Args: term.TakeArgs(2, maxStates, "two states or more, A and B",
+			"kiln roll main:review nodes --kubeconfig admin.conf"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := f.check(cmd); err != nil {
+				return err
+			}
+			return f.start(cmd, args)
+		},
+	}
+	set, b := cmd.Flags(), &f.states.Bundle
+	set.StringVar(&f.kubeconfig, "kubeconfig", "", "reach the cluster with the kubeconfig in "+
+		"`FILE` (default: the file that KUBECONFIG names, or ~/.kube/config)")
+	set.StringVar(&f.ssh, "ssh", "", "change machines in place by ssh; `TARGET` is as ssh takes "+
+		"it, such as core@{address}")
+	set.StringVar(&f.run, "run", "", "change machines in place by `COMMAND`, which runs the script "+
+		"on its standard input with sh, as root, on the machine")
+	set.StringVar(&f.replace, "replace", "", "replace or add a machine by `COMMAND`")
+	set.StringVar(&f.remove, "remove", "", "destroy a machine by `COMMAND`")
+	set.BoolVar(&f.dry, "dry-run", false, "print the commands of all steps, and do nothing")
+	set.StringVar(&f.options.MaxUnavailable, "max-unavailable", rollout.MaxUnavailable,
+		"let this `NUMBER` of workers be away together; a share such as 10% means at least one")
+	term.DurationFlag(cmd, &f.pause, "pause-after", 0, "wait this `TIME` after each machine, and "+
+		"look at the cluster again before the next one")
+	set.StringVar(&f.until, "until", "", "end before `STEP`: a word of the plan such as replace, "+
+		"or with a machine, such as replace:worker-3")
+	set.StringSliceVar(&f.skip, "skip", nil, "leave out each `STEP`, a word of the plan such as "+
+		"snapshot: you did it, or want none")
+	term.DurationFlag(cmd, &f.timeout, "timeout", usualTimeout, "let a drain, a command or a wait "+
+		"take this `TIME`")
+	set.StringSliceVar(&f.done, "done", nil, "the machine with this `NAME` is as the newer state "+
+		"wants it, although no Node says so")
+	set.StringSliceVar(&f.options.Force, "force", nil,
+		"override the refusal with this `NAME`: "+strings.Join(rollout.Refusals(), ", "))
+	set.StringVar(&b.Secrets, "secrets", "", "read the bundle of a configuration from `FILE` "+
+		"(default: the bundle beside it, or its public half)")
+	vault.IdentityFlag(cmd, b)
+	set.StringVar(&b.Public, "public", "", "read the public half of the bundle of a "+
+		"configuration from `FILE` (default: the bundle, or NAME.public.yaml, beside it)")
+	term.OutputFlag(cmd, &f.form, "progress; without it a terminal gets text, and everything "+
+		"else lines of JSON")
+	return cmd
+}
+
+// check returns an error if flags are wrong or contradict each other, and completes them.
+func (f *flags) check(cmd *cobra.Command) error {
+	f.states.Bundle.Stdin, f.states.Messages = cmd.InOrStdin(), cmd.ErrOrStderr()
+	if window, _ := term.Window(cmd.OutOrStdout()); window == nil && !f.dry &&
+		!cmd.Flags().Changed("output") {
+		f.form = "json"
+	}
+	word, _, _ := strings.Cut(f.until, ":")
+	for flag, words := range map[string][]string{"until": {word}, "skip": f.skip} {
+		for _, word := range words {
+			if word != "" && !slices.Contains(rollout.Words(), word) {
+				return term.UsageErrorf("--%s %s: no step is called so; there are %s", flag, word,
+					strings.Join(rollout.Words(), ", "))
+			}
+		}
+	}
+	switch {
+	case f.ssh != "" && f.run != "":
+		return term.UsageErrorf("--ssh and --run both say how to change a machine in place: " +
+			"name one of them")
+	case f.timeout < time.Second:
+		return term.UsageErrorf("--timeout %s: write a time from 1s, such as %s", f.timeout,
+			usualTimeout)
+	case f.pause < 0:
+		return term.UsageErrorf("--pause-after %s: want a time that is not negative", f.pause)
+	}
+	return cmp.Or(term.CheckSSH(f.ssh), vault.CheckSource(&f.states.Bundle))
+}
+
+// start reads the states, takes the Lease, and rolls.
+func (f *flags) start(cmd *cobra.Command, args []string) (err error) {
+	r := &roller{flags: f, log: &log{out: cmd.OutOrStdout(), json: f.form == "json"},
+		taken: map[string]bool{}}
+	for _, arg := range args {
+		s, err := f.states.Named(arg)
+		if err != nil {
+			return err
+		}
+		r.states = append(r.states, s)
+	}
+	last := args[len(args)-1]
+	if r.states[len(args)-1].Documents == "" {
+		return fmt.Errorf("%s: the last state is what the machines get: render it, and name the "+
+			"folder of its documents, such as nodes", last)
+	}
+	inventory, err := folder.Read(filepath.Join(last, render.InventoryFile), maxInventory)
+	if err != nil {
+		return err
+	}
+	r.target = fmt.Sprintf("%x", sha256.Sum256(inventory))
+	if f.kubeconfig == "" {
+		if f.kubeconfig, err = apiserver.DefaultPath(); err != nil {
+			return err
+		}
+	}
+	if r.client, err = apiserver.New(f.kubeconfig, cmd.ErrOrStderr()); err != nil {
+		return err
+	}
+	if f.kubeconfig, err = filepath.Abs(f.kubeconfig); err != nil {
+		return err
+	}
+	if r.kiln, err = os.Executable(); err != nil {
+		return err
+	}
+	dir, err := os.MkdirTemp("", "kiln-roll-")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	f.options.Scratch = dir + "/"
+	ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if f.dry {
+		return r.print(ctx)
+	}
+	kubectl := &job{script: "command -v kubectl", silent: true}
+	if r.start(ctx, kubectl) != nil {
+		return errors.New("there is no program kubectl, with which kiln roll drains and applies")
+	}
+	return r.held(ctx)
+}
+
+// held rolls while it holds the Lease.
+func (r *roller) held(ctx context.Context) error {
+	var err error
+	if r.lease, err = r.take(ctx); err != nil {
+		return err
+	}
+	held, lost := context.WithCancelCause(ctx)
+	go r.lease.keep(held, lost)
+	if err = r.roll(held); held.Err() != nil {
+		err = fmt.Errorf("interrupted: %w; the same command goes on", context.Cause(held))
+	}
+	lost(nil)
+	free, cancel := context.WithTimeout(context.Background(), renewTime)
+	defer cancel()
+	if failed := r.lease.renew(free, ""); failed != nil && !errors.Is(failed, errHeld) {
+		r.log.say("wait", "", "", fmt.Sprintf("the Lease is free in %s: %v", leaseTime, failed))
+	}
+	return err
+}

@@ -1,0 +1,271 @@
+package roll
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"os"
+	"path"
+	"slices"
+	"strings"
+
+	"kiln.dev/kiln/cmd/kiln/vault"
+	"kiln.dev/kiln/render/fleet/rollout"
+	"kiln.dev/kiln/render/fleet/running"
+	"kiln.dev/kiln/render/text/wording"
+)
+
+// turn is a step for one of its machines.
+type turn struct {
+	*roller
+	step    *rollout.Step
+	machine string                   // empty if the step has none
+	before  map[string]*running.Node // the Nodes before the step
+	booted  bool                     // the machine was replaced
+}
+
+// all does all lines of the step.
+func (t *turn) all(ctx context.Context) error {
+	for _, l := range slices.Concat(t.step.How, t.step.Wait, t.step.Then) {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if !t.isOf(l) {
+			continue
+		}
+		if err := t.line(ctx, t.fill(l)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// isOf reports whether a line is about this machine, and not about others of the step.
+func (t *turn) isOf(l rollout.Line) bool {
+	switch {
+	case l.Act != rollout.InPlace:
+		return l.For == "" || l.For == t.machine
+	case len(l.Nodes) > 0: // those of a pool
+		return slices.Contains(l.Nodes, t.machine)
+	}
+	return slices.Contains(t.step.Machines, t.machine)
+}
+
+// fill puts the machine's name into a line, and that of another member of etcd.
+func (t *turn) fill(l rollout.Line) rollout.Line {
+	l.Nodes = slices.Clone(l.Nodes)
+	if t.machine != "" && (len(t.step.Machines) != 1 || len(t.step.Pools) > 0) {
+		document := l.Document
+		if dir, isName := strings.CutSuffix(document, "/NAME"); isName {
+			document = dir + "/" + t.machine
+		}
+		l.Text = strings.Replace(l.Text, "NAME", t.machine, 1)
+		l.Command = strings.Replace(l.Command, cmp.Or(l.Document, "NAME"),
+			cmp.Or(document, t.machine), 1)
+		l.Document = document
+		for i := range l.Nodes {
+			l.Nodes[i] = strings.Replace(l.Nodes[i], "NAME", t.machine, 1)
+		}
+	}
+	if strings.Contains(l.Text, "OTHER") {
+		other := t.other()
+		for _, text := range []*string{&l.Text, &l.Command, &l.On} {
+			*text = strings.ReplaceAll(*text, "OTHER", other)
+		}
+	}
+	return l
+}
+
+// other returns another member of etcd than the machine, one that is Ready if there is one.
+func (t *turn) other() (name string) {
+	for _, m := range t.newest().Members() {
+		n := t.node(m.Name)
+		if m.Name != t.machine && (name == "" || n != nil && n.Ready) {
+			name = m.Name
+		}
+	}
+	return name
+}
+
+// newest returns the state that the machines get.
+func (r *roller) newest() *rollout.State { return &r.states[len(r.states)-1] }
+
+// line does one line.
+func (t *turn) line(ctx context.Context, l rollout.Line) error {
+	switch l.Act {
+	case rollout.Say:
+		return nil
+	case rollout.ByHand:
+		if t.dry {
+			t.log.raw("# by hand: " + l.Text)
+		}
+		return nil
+	case rollout.Drain:
+		return t.drain(ctx, l)
+	case rollout.Uncordon:
+		return t.uncordon(ctx, l)
+	case rollout.InPlace:
+		way := "--ssh " + t.placed(t.ssh, t.machine, "")
+		if t.run != "" {
+			way = "--run " + wording.ShellWord(t.placed(t.run, t.machine, ""))
+		}
+		return t.shell(ctx, l.Command+" "+way)
+	case rollout.Boot:
+		t.booted = t.step.Do == rollout.Replace
+		return t.users(ctx, "--replace", t.replace, l.Document)
+	case rollout.Destroy:
+		return t.users(ctx, "--remove", t.remove, path.Join(t.newest().Documents, t.machine))
+	case rollout.Copy:
+		return t.copyOff(ctx, l)
+	case rollout.Unmember:
+		return t.unmember(ctx, l)
+	case rollout.Ready, rollout.Voting, rollout.Healthy:
+		return t.wait(ctx, l)
+	case rollout.RolledOut:
+		return t.rolledOut(ctx, l)
+	}
+	return t.start(ctx, t.on(l.On, l.Command))
+}
+
+// users runs a command of the user's.
+func (t *turn) users(ctx context.Context, flag, command, document string) error {
+	if strings.Contains(command, "{address}") && t.address(t.machine) == "" {
+		return fmt.Errorf("%s has {address}, and no address of %s is known", flag, t.machine)
+	}
+	if err := t.shell(ctx, t.placed(command, t.machine, document)); err != nil {
+		return fmt.Errorf("the command of %s failed: %w", flag, err)
+	}
+	return nil
+}
+
+// placed returns a text of the user's with the words of a machine for {node}, {address} and
+// {document}. A shell obeys nothing in them: the folder is quoted.
+func (t *turn) placed(text, machine, document string) string {
+	return strings.NewReplacer("{node}", machine, "{address}", t.address(machine),
+		"{document}", document).Replace(text)
+}
+
+// address returns the address of a machine: that of the newest state, or what its Node says.
+func (t *turn) address(machine string) string {
+	for _, m := range t.newest().Machines {
+		if m.Name == machine && !m.Pool && len(m.Addresses()) > 0 {
+			return m.Addresses()[0]
+		}
+	}
+	if n := t.node(machine); n != nil {
+		return n.Address
+	}
+	return ""
+}
+
+// mark returns the command that cordons a Node or lets it take pods, together with the mark that
+// kiln roll did so. Both values are those of JSON.
+func mark(name, by, cordoned string) string {
+	return "kubectl patch node " + name + ` --type merge -p '{"metadata":{"annotations":{"` +
+		running.DrainedAnnotation + `":` + by + `}},"spec":{"unschedulable":` + cordoned + `}}'`
+}
+
+// drain drains the Node. One that somebody else has cordoned gets no mark.
+func (t *turn) drain(ctx context.Context, l rollout.Line) error {
+	n := t.node(t.machine)
+	if n == nil {
+		return nil // nothing is there to drain
+	}
+	if !n.Cordoned {
+		if err := t.shell(ctx, mark(t.machine, `"kiln roll"`, "true")); err != nil {
+			return err
+		}
+	}
+	l.Command += " --timeout=" + t.timeout.String()
+	if !n.Ready { // nobody there says that a pod has ended
+		l.Command += " --skip-wait-for-delete-timeout=5"
+	}
+	err := t.shell(ctx, l.Command)
+	if err != nil && ctx.Err() == nil {
+		return fmt.Errorf("%w; %s takes no new pods meanwhile", err, t.machine)
+	}
+	return err
+}
+
+// uncordon lets Nodes take pods again that kiln roll has drained.
+func (t *turn) uncordon(ctx context.Context, l rollout.Line) error {
+	if err := t.ask(ctx); err != nil {
+		return err
+	}
+	for _, name := range l.Nodes {
+		if n := t.node(name); t.dry || n != nil && n.Drained {
+			if err := t.shell(ctx, mark(name, "null", "null")); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// unmember removes the machine's member from etcd, if it is there.
+func (t *turn) unmember(ctx context.Context, l rollout.Line) error {
+	if t.dry {
+		return t.start(ctx, t.on(l.On, l.Command+" remove ID"))
+	}
+	text, err := t.output(ctx, l.On, l.Command+" list")
+	if err != nil {
+		return err
+	}
+	for _, m := range memberLine.FindAllStringSubmatch(text, -1) {
+		if m[2] == t.machine {
+			return t.start(ctx, t.on(l.On, l.Command+" remove "+m[1]))
+		}
+	}
+	return nil
+}
+
+// copyOff copies a file off the machine into the working directory, and compares the two.
+func (t *turn) copyOff(ctx context.Context, l rollout.Line) error {
+	name := path.Base(l.Path)
+	if t.dry {
+		t.log.raw("# copy " + l.Path + " off " + l.On + " to " + name)
+		return nil
+	}
+	notes := vault.KeepOutOfGit(".", vault.SecretFile{Name: name})
+	// #nosec G304 -- kiln plan names it
+	file, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = file.Close() }()
+	sum := sha256.New()
+	copying := t.on(l.On, "cat "+l.Path)
+	copying.out = io.MultiWriter(file, sum)
+	if err := cmp.Or(t.start(ctx, copying), file.Sync()); err != nil {
+		return err
+	}
+	there, err := t.output(ctx, l.On, "sha256sum <"+l.Path)
+	if err == nil && !strings.HasPrefix(there, hex.EncodeToString(sum.Sum(nil))) {
+		err = fmt.Errorf("%s differs from %s on %s", name, l.Path, l.On)
+	}
+	for _, note := range append(notes, "the snapshot is in "+name+", and holds secrets") {
+		t.log.say("output", t.step.Do, l.On, note)
+	}
+	return err
+}
+
+// rolledOut waits for pods. It goes on without them if a machine is down: the plan says so.
+func (t *turn) rolledOut(ctx context.Context, l rollout.Line) error {
+	err := t.shell(ctx, l.Command+" --timeout="+t.timeout.String())
+	if err == nil || ctx.Err() != nil {
+		return err
+	}
+	if asked := t.ask(ctx); asked != nil {
+		return asked
+	}
+	for _, s := range t.steps.Running {
+		if s.Standing == running.Absent || strings.Contains(s.Why, "is not Ready") {
+			t.log.say("wait", t.step.Do, "", "goes on without these pods: a machine is down")
+			return nil
+		}
+	}
+	return err
+}
