@@ -20,7 +20,8 @@ import (
 // TestMain lets the scripts call this very program as kiln, with the umask whose modes they want.
 func TestMain(m *testing.M) {
 	syscall.Umask(0o022)
-	testscript.Main(m, map[string]func(){"kiln": main, "age-plugin-demo": demoPlugin})
+	testscript.Main(m, map[string]func(){"kiln": main, "age-plugin-demo": demoPlugin,
+		"kubectl": fakeKubectl, "machine": fakeMachine})
 }
 
 // TestScripts runs the command line from outside: the scripts in testdata/script say what each verb
@@ -43,7 +44,7 @@ func TestScripts(t *testing.T) {
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"code": code, "mode": mode, "serving": serving, "fetch": fetch, "logged": logged,
 			"registry": registry, "agekey": agekey, "ageseal": ageseal,
-			"kubeadmpki": kubeadmpki, "runs": runs,
+			"kubeadmpki": kubeadmpki, "runs": runs, "fake": fake,
 		},
 		// [here:NAME] holds if the program or right is here.
 		Condition: func(cond string) (bool, error) {

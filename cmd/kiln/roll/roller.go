@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -156,7 +157,7 @@ func (r *roller) require(steps []*rollout.Step) error {
 		problems = append(problems, fmt.Errorf("refused: %s: %s; instead: %s", no.Name, no.Why,
 			no.Instead))
 	}
-	missing := map[string]string{}
+	missing := map[string][]string{}
 	for i, s := range steps {
 		if s.Person && i == 0 {
 			lines := rollout.Texts(slices.Concat(s.How, s.Wait, s.Then))
@@ -164,19 +165,24 @@ func (r *roller) require(steps []*rollout.Step) error {
 				"same command, and --skip %s", s.Title(), strings.Join(lines, "; "), s.Do))
 		}
 		for _, l := range slices.Concat(s.How, s.Then) {
+			flag := ""
 			switch {
 			case s.Person:
 			case l.Act == rollout.Boot && r.replace == "":
-				missing["--replace COMMAND"] = s.Title()
+				flag = "--replace COMMAND"
 			case l.Act == rollout.Destroy && r.remove == "":
-				missing["--remove COMMAND"] = s.Title()
+				flag = "--remove COMMAND"
 			case (l.Act == rollout.InPlace || l.On != "") && r.ssh+r.run == "":
-				missing["--ssh TARGET, or --run COMMAND,"] = s.Title()
+				flag = "--ssh TARGET, or --run COMMAND,"
+			}
+			if flag != "" && !slices.Contains(missing[flag], s.Title()) {
+				missing[flag] = append(missing[flag], s.Title())
 			}
 		}
 	}
-	for flag, what := range missing {
-		problems = append(problems, fmt.Errorf("%s is missing: %s", flag, what))
+	for _, flag := range slices.Sorted(maps.Keys(missing)) {
+		problems = append(problems, fmt.Errorf("%s is missing, for: %s", flag,
+			strings.Join(missing[flag], "; ")))
 	}
 	return errors.Join(problems...)
 }
