@@ -188,10 +188,10 @@ lint:
 	cd cmd/release && go run $(GOSEC) -quiet -exclude=G304,G301,G306 .
 	shellcheck -o all -s sh $(SCRIPTS)
 	shellcheck -x -P SCRIPTDIR .ci/run test/*.sh test/boot/*.sh test/judges/*.sh \
-		docs/examples/laptop/*.sh
+		docs/examples/*.sh docs/examples/laptop/*.sh
 	go run $(SHFMT) -d $(SCRIPTS)
 	go run $(SHFMT) -d -i 2 .ci/run test/*.sh test/boot/*.sh test/judges/*.sh \
-		docs/examples/laptop/*.sh
+		docs/examples/*.sh docs/examples/laptop/*.sh
 
 roots:
 	test/roots.sh

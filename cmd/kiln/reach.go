@@ -59,9 +59,9 @@ var reaches = map[string]reach{
 
 	"status": {network: "asks the API server that the kubeconfig names"},
 	"verify": {network: overSSH},
-	"apply":  {overSSH + ", and --run the command that it names", "--out"},
+	"apply":  {overSSH + "; --run runs a command", "--out"},
 	"roll": {
-		"asks the API server that the kubeconfig names, and runs kubectl, ssh, and your commands",
+		"asks the API server that the kubeconfig names; runs kubectl, ssh and your commands",
 		"a snapshot of etcd, in the working directory; what it applies, in a folder for that",
 	},
 	"kubeconfig": {files: "--out"},

@@ -64,7 +64,8 @@ ended, also after a kill, on another computer, or after you did a step yourself.
 
 kiln stops at the first thing that goes wrong, and names the machine, the reason and what to
 do. A Lease keeps a second kiln roll away. Only Nodes that kiln has cordoned itself take pods
-again. kubectl has to be there.
+again. kubectl has to be there. A terminal gets a line of text for each thing that happens,
+everything else a line of JSON, unless -o says something else (docs/unattended.md).
 
 These say how kiln reaches machines. In each, {node} stands for the name of the machine,
 {address} for its address and {document} for its folder of documents:
@@ -118,8 +119,7 @@ These say how kiln reaches machines. In each, {node} stands for the name of the 
 	vault.IdentityFlag(cmd, b)
 	set.StringVar(&b.Public, "public", "", "read the public half of the bundle of a "+
 		"configuration from `FILE` (default: the bundle, or NAME.public.yaml, beside it)")
-	term.OutputFlag(cmd, &f.form, "progress; without it a terminal gets text, and everything "+
-		"else lines of JSON")
+	term.OutputFlag(cmd, &f.form, "progress")
 	return cmd
 }
 
