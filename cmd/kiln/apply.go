@@ -60,8 +60,8 @@ run, one of another machine, or one that differs where kiln does not write.
   --ssh TARGET   runs the program ssh with TARGET, and there a script as root: with
                  sudo -n, unless the user is root. ssh has your configuration, keys and
                  known hosts.
-  --run COMMAND  does the same by a command of yours, a line for sh, such as kubectl debug or
-                 ssh over another host: it gets the script on standard input.
+  --run COMMAND  does the same by a command of yours, a line for sh, such as ssh over
+                 another host: it gets the script on standard input.
   --out FILE     writes this script, for a machine without a way in for ssh. It holds
                  contents of the document: keep it like the document, run it with sh, as
                  root, and remove it.

@@ -134,8 +134,8 @@ func (f *verifyFlags) run(cmd *cobra.Command, document string) error {
 func (f *verifyFlags) read(cmd *cobra.Command, program string) ([]byte, error) {
 	switch f.listing {
 	case "":
-		return runRemote(way{ssh: f.ssh}, program, verify.MaxListing, "run the script of --script on the "+
-			"machine, and read what it prints with --listing")
+		return runRemote(way{ssh: f.ssh}, program, verify.MaxListing, "run the script of --script "+
+			"on the machine, and read what it prints with --listing")
 	case "-":
 		return folder.ReadUpTo("standard input", cmd.InOrStdin(), verify.MaxListing)
 	}

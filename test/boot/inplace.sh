@@ -7,6 +7,9 @@
 #   many     three control planes and two workers, under a client that writes and reads all the time:
 #            nothing that was acknowledged is lost. In the end a machine is replaced, and the one that
 #            was changed and the new one have the same files.
+#   rolls    the same machines: kiln roll is killed NUMBER (10) times at random moments, and goes on,
+#            in the end on another computer. Two at once, a budget that never yields, and a pod of
+#            nobody: it stops, says why, and goes on when that is mended.
 #   roots    the same machines: every root is rotated through all stages. What the old CA had signed
 #            is refused in the end.
 #   alone    one control plane and one worker: how many seconds the API is away, also while every
@@ -46,7 +49,7 @@ source "$here/as-operator.sh"
 # shellcheck source=traces.sh
 source "$here/traces.sh"
 
-every=(many roots alone harm versions single)
+every=(many rolls roots alone harm versions single)
 keep='' cuts=10 scenarios=() arguments=("$@")
 while (($#)); do
   case $1 in
@@ -127,6 +130,7 @@ start() {
   within "$form_limit" "hook done on every machine" hooks_are_done
   operator
   ssh_by_vm
+  make_way
   check_net
 }
 
@@ -147,63 +151,33 @@ lay() {
   operator
 }
 
-# change WHAT [TEXT]: what kiln plan says for the change, which no machine is replaced for.
+# change WHAT [TEXT]: kiln roll does what kiln plan says for the change. No machine is replaced.
 change() {
-  local machine line step drain
+  local began
   [[ $# == 1 ]] || lay "$2"
-  kiln plan old new -o json || fail "the plan of: $1"
-  cp "$tmp/attempt" "$tmp/plan.json"
-  [[ $(jq -r '[.machines[].verdict] | unique - ["restart", "nothing", "next replacement", "live"] | length' "$tmp/plan.json") == 0 ]] ||
-    fail "$1: no machine is replaced"
-  while read -r step <&3; do
-    case $(jq -r .do <<<"$step") in
-    restart | live) ;;
-    snapshot)
-      within "$step_limit" "a snapshot" eval "$(jq -r '.how[0]' <<<"$step")"
-      continue
-      ;;
-    apply)
-      apply_objects "$step"
-      continue
-      ;;
-    *) fail "$1: the plan has another step" ;;
-    esac
-    line=$(jq -r '.how[] | select(startswith("kiln apply"))' <<<"$step")
-    drain=$(jq -r '.how[] | select(startswith("kubectl drain"))' <<<"$step")
-    for machine in $(jq -r '.machines[]' <<<"$step"); do
-      [[ " ${machines[*]} " == *" $machine "* ]] || continue
-      [[ -z $drain ]] || within "$step_limit" "$machine is drained" eval "${drain//NAME/$machine}"
-      apply_to "$machine" "$1" "$line"
-      [[ -z $drain ]] || within 10 "$machine takes pods" kubectl uncordon "$machine"
-    done
-  done 3< <(jq -c '.steps[]' "$tmp/plan.json")
+  began=$SECONDS
+  rolls old nodes || fail "$1: kiln roll"
+  says '"event":"done"'
+  record "$1: $((SECONDS - began)) s; machines: $(grep -c '"event":"step".*"machine"' "$tmp/attempt")"
   check_verify
 }
 
-# apply_objects STEP runs the commands of a step that applies API objects.
-apply_objects() {
-  local line
-  while read -r line <&4; do
-    line=${line% &&}
-    case $line in
-    'kiln unpack '*) kiln unpack "nodes/cp-1" --out objects --show-secrets || fail "$line" ;;
-    'kubectl apply '*) within "$step_limit" "$line" eval "${line/ -f objects/ -f $dir/objects}" ;;
-    'rm -r objects') rm -r "$dir/objects" ;;
-    *) fail "nobody can type: $line" ;;
-    esac
-  done 4< <(jq -r '.how[]' <<<"$1")
+# rolls WORD...: kiln roll with these words. The client leaves out a control plane while it changes.
+rolls() {
+  kiln roll "$@" --kubeconfig "$tmp/admin.conf" --run "$tmp/bin/way {node}" --timeout 5m --skip add
 }
-
-# apply_to MACHINE WHAT LINE
-apply_to() {
-  local words began=$SECONDS
-  line=${3%%  #*}
-  read -ra words <<<"${line//NAME/$1}"
-  [[ $1 != cp-* || ! -e $dir/away ]] || url_of "$1" >"$dir/away"
-  kiln "${words[@]:1}" || fail "$2: ${words[*]}"
-  says '^no differences; '
-  [[ ! -e $dir/away ]] || : >"$dir/away"
-  record "$2, $1: $((SECONDS - began)) s; $(grep '^started anew' "$tmp/attempt" || echo 'nothing started anew')"
+make_way() {
+  mkdir -p "$tmp/bin"
+  cat >"$tmp/bin/way" <<END
+#!/bin/sh
+# way MACHINE: the way of kiln roll to it
+case \$1 in cp-*) [ ! -e "$dir/away" ] || echo "https://10.10.0.1\${1#cp-}:6443" >"$dir/away" ;; esac
+"$here/vm.sh" ssh "\$1" sh -s
+status=\$?
+[ ! -e "$dir/away" ] || : >"$dir/away"
+exit "\$status"
+END
+  chmod 755 "$tmp/bin/way"
 }
 
 max_pods="spec: {machines: {kubelet: {maxPods: 77}}}"
@@ -252,6 +226,90 @@ scenario_roots() {
   done
   record "what the old CA had signed is refused"
   check_net
+}
+
+scenario_rolls() {
+  local kill at=100 begun=''
+  start fast-ha cp-1 cp-2 cp-3 worker-1 worker-2
+  within "$step_limit" "three votes" all_vote
+  operator_files
+  start_client
+  for ((kill = 1; kill <= cuts; kill++)); do
+    [[ -n $begun ]] || lay "spec: {machines: {kubelet: {maxPods: $((at++))}}}"
+    begun=yes
+    (cd "$dir" && exec "$tmp/kiln" roll old nodes --kubeconfig "$tmp/admin.conf" \
+      --run "$tmp/bin/way {node}" --skip add) >"$dir/rolled" 2>&1 &
+    until grep -q '"event":"step"' "$dir/rolled" || ! kill -0 $! 2>/dev/null; do sleep 0.2; done
+    sleep "$((RANDOM % 25)).$((RANDOM % 10))"
+    if kill -9 $! 2>/dev/null; then
+      record "kill $kill: $(tail -n 1 "$dir/rolled" | jq -r '.event + " " + (.machine // "")')"
+    else
+      begun=''
+    fi
+    wait $! || true
+  done
+  cp -a "$dir" "$tmp/elsewhere"
+  dir=$tmp/elsewhere rolls old nodes || fail "it goes on on another computer"
+  says '"event":"done"'
+  check_verify
+  record "$kill kills: done on another computer"
+
+  lay "spec: {machines: {kubelet: {maxPods: $((at++))}}}"
+  rolls old nodes &
+  sleep 4
+  (cd "$dir" && "$tmp/kiln" roll old nodes --kubeconfig "$tmp/admin.conf" --run true \
+    --skip add) >"$tmp/second" 2>&1 && fail "two at once"
+  wait $! || fail "the first of two"
+  cp "$tmp/second" "$tmp/attempt"
+  says 'another kiln roll holds the Lease kube-system/kiln-roll: .*; wait until it ends'
+  record "a second one is kept away"
+
+  lay "spec: {machines: {kubelet: {maxPods: $((at++))}}}"
+  pinned >"$dir/pinned.yaml"
+  within "$step_limit" "a budget that never yields" kubectl apply --server-side -f "$dir/pinned.yaml"
+  within "$step_limit" "its pod runs" kubectl rollout status deployment pinned --timeout 5s
+  kiln roll old nodes --kubeconfig "$tmp/admin.conf" --run "$tmp/bin/way {node}" --skip add \
+    --timeout 30s && fail "a budget that never yields"
+  says '^kiln: restart worker-1: kubectl drain .*pinned.*; a budget keeps this pod: '
+  kubectl delete pdb pinned
+  kubectl run lonely --image kiln.test/probe:1 --image-pull-policy IfNotPresent \
+    --overrides '{"spec": {"nodeName": "worker-1"}}'
+  rolls old nodes && fail "a pod of nobody"
+  says '^kiln: restart worker-1: kubectl drain .*default/lonely; nothing makes these pods again: '
+  kubectl delete pod lonely --force
+  rolls old nodes || fail "what was mended"
+  says '"event":"done"'
+  record "a budget that never yields, and a pod of nobody: it says so, and goes on"
+
+  end_client 0
+  within "$step_limit" "all nodes Ready" nodes_are_ready
+  check_net
+}
+# pinned prints a workload of worker-1 that a budget keeps.
+pinned() {
+  cat <<'END'
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: pinned, namespace: default}
+spec:
+  selector: {matchLabels: {app: pinned}}
+  template:
+    metadata: {labels: {app: pinned}}
+    spec:
+      nodeSelector: {kubernetes.io/hostname: worker-1}
+      securityContext:
+        {runAsNonRoot: true, runAsUser: 65534, seccompProfile: {type: RuntimeDefault}}
+      containers:
+      - name: probe
+        image: kiln.test/probe:1
+        imagePullPolicy: IfNotPresent
+        securityContext: {allowPrivilegeEscalation: false, capabilities: {drop: [ALL]}}
+---
+apiVersion: policy/v1
+kind: PodDisruptionBudget
+metadata: {name: pinned, namespace: default}
+spec: {minAvailable: 1, selector: {matchLabels: {app: pinned}}}
+END
 }
 
 # turn_roots COMMAND rotates every root through all stages. COMMAND takes the name of a stage, and

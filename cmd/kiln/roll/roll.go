@@ -3,7 +3,6 @@
 package roll
 
 import (
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -21,7 +20,6 @@ import (
 	"kiln.dev/kiln/cmd/kiln/apiserver"
 	"kiln.dev/kiln/cmd/kiln/state"
 	"kiln.dev/kiln/cmd/kiln/term"
-	"kiln.dev/kiln/cmd/kiln/vault"
 	"kiln.dev/kiln/render"
 	"kiln.dev/kiln/render/fleet/rollout"
 	"kiln.dev/kiln/render/folder"
@@ -57,30 +55,23 @@ func Command() *cobra.Command {
 		Short:       "Do what kiln plan says, step by step, and stop where something is wrong",
 		Long: `Do what kiln plan A B says, step by step: drain machines, change them in place or have
 them replaced, wait until they are well, let them take pods again, apply and delete API
-objects, set labels. The last state is a folder of documents, which the machines get. So is
-each one behind the first if the states are several minors of Kubernetes. kiln asks the
-cluster where it stands before each machine. So the same command goes on where the last one
-ended, also after a kill, on another computer, or after you did a step yourself.
+objects, set labels. The states are those of kiln plan; the last one is the folder of
+documents that the machines get, and with several minors of Kubernetes each behind A is.
+kiln asks the cluster where it stands before each machine. So the same command goes on
+after a kill, on another computer, and after you did a step yourself.
 
-kiln stops at the first thing that goes wrong, and names the machine, the reason and what to
-do. A Lease keeps a second kiln roll away. Only Nodes that kiln has cordoned itself take pods
-again. kubectl has to be there. A terminal gets a line of text for each thing that happens,
-everything else a line of JSON, unless -o says something else (docs/unattended.md).
+It stops at the first thing that goes wrong, and says which machine, why, and what to do.
+A Lease keeps a second kiln roll away. Only Nodes that it has cordoned itself take pods
+again. It needs kubectl. A terminal gets lines of text, everything else lines of JSON,
+unless -o says something else (docs/unattended.md).
 
-These say how kiln reaches machines. In each, {node} stands for the name of the machine,
-{address} for its address and {document} for its folder of documents:
-
-  --ssh TARGET       changes machines in place by ssh, as kiln apply does
-  --run COMMAND      does so by a command for sh, as kiln apply does
-  --replace COMMAND  gives a machine its document and an empty disk, and powers it on
-  --remove COMMAND   powers a machine off for ever
-
-` + state.Forms,
+In --ssh, --run, --replace and --remove, {node} stands for the name of the machine,
+{address} for its address, and {document} for its folder of documents.`,
 		Example: `  kiln roll main:review nodes --kubeconfig admin.conf --ssh core@{address} --dry-run
   kiln roll main:review nodes --kubeconfig admin.conf --ssh core@{address}
-  kiln roll main:review nodes --kubeconfig admin.conf \
+  kiln roll main:review nodes --kubeconfig admin.conf --run 'ssh {node} sudo sh' \
       --replace 'terraform apply -auto-approve -replace=module.{node}.vm'
-  kiln roll v1.35:review nodes-1.36 nodes-1.37 --kubeconfig admin.conf --run 'ssh {node} sudo sh'`,
+  kiln roll v1.35:review nodes-1.36 nodes-1.37 --kubeconfig admin.conf --ssh root@{node}`,
 		Args: term.TakeArgs(2, maxStates, "two states or more, A and B",
 			"kiln roll main:review nodes --kubeconfig admin.conf"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -90,42 +81,38 @@ These say how kiln reaches machines. In each, {node} stands for the name of the 
 			return f.start(cmd, args)
 		},
 	}
-	set, b := cmd.Flags(), &f.states.Bundle
+	set := cmd.Flags()
 	set.StringVar(&f.kubeconfig, "kubeconfig", "", "reach the cluster with the kubeconfig in "+
 		"`FILE` (default: the file that KUBECONFIG names, or ~/.kube/config)")
 	set.StringVar(&f.ssh, "ssh", "", "change machines in place by ssh; `TARGET` is as ssh takes "+
 		"it, such as core@{address}")
-	set.StringVar(&f.run, "run", "", "change machines in place by `COMMAND`, which runs the script "+
-		"on its standard input with sh, as root, on the machine")
-	set.StringVar(&f.replace, "replace", "", "replace or add a machine by `COMMAND`")
-	set.StringVar(&f.remove, "remove", "", "destroy a machine by `COMMAND`")
+	set.StringVar(&f.run, "run", "", "change machines in place by `COMMAND`, which runs the "+
+		"script on its standard input with sh, as root, on the machine")
+	set.StringVar(&f.replace, "replace", "", "give a machine its document and an empty disk, and "+
+		"power it on, by `COMMAND`")
+	set.StringVar(&f.remove, "remove", "", "power a machine off for ever by `COMMAND`")
 	set.BoolVar(&f.dry, "dry-run", false, "print the commands of all steps, and do nothing")
-	set.StringVar(&f.options.MaxUnavailable, "max-unavailable", rollout.MaxUnavailable,
-		"let this `NUMBER` of workers be away together; a share such as 10% means at least one")
+	set.StringVar(&f.options.MaxUnavailable, "max-unavailable", rollout.MaxUnavailable, "let "+
+		"this `NUMBER` of workers be away together; a share such as 10% means at least one")
 	term.DurationFlag(cmd, &f.pause, "pause-after", 0, "wait this `TIME` after each machine, and "+
 		"look at the cluster again before the next one")
 	set.StringVar(&f.until, "until", "", "end before `STEP`: a word of the plan such as replace, "+
 		"or with a machine, such as replace:worker-3")
 	set.StringSliceVar(&f.skip, "skip", nil, "leave out each `STEP`, a word of the plan such as "+
 		"snapshot: you did it, or want none")
-	term.DurationFlag(cmd, &f.timeout, "timeout", usualTimeout, "let a drain, a command or a wait "+
-		"take this `TIME`")
+	term.DurationFlag(cmd, &f.timeout, "timeout", usualTimeout, "let a drain, a command or a "+
+		"wait take this `TIME`")
 	set.StringSliceVar(&f.done, "done", nil, "the machine with this `NAME` is as the newer state "+
 		"wants it, although no Node says so")
 	set.StringSliceVar(&f.options.Force, "force", nil,
 		"override the refusal with this `NAME`: "+strings.Join(rollout.Refusals(), ", "))
-	set.StringVar(&b.Secrets, "secrets", "", "read the bundle of a configuration from `FILE` "+
-		"(default: the bundle beside it, or its public half)")
-	vault.IdentityFlag(cmd, b)
-	set.StringVar(&b.Public, "public", "", "read the public half of the bundle of a "+
-		"configuration from `FILE` (default: the bundle, or NAME.public.yaml, beside it)")
 	term.OutputFlag(cmd, &f.form, "progress")
 	return cmd
 }
 
 // check returns an error if flags are wrong or contradict each other, and completes them.
 func (f *flags) check(cmd *cobra.Command) error {
-	f.states.Bundle.Stdin, f.states.Messages = cmd.InOrStdin(), cmd.ErrOrStderr()
+	f.states.Messages = cmd.ErrOrStderr()
 	if window, _ := term.Window(cmd.OutOrStdout()); window == nil && !f.dry &&
 		!cmd.Flags().Changed("output") {
 		f.form = "json"
@@ -149,7 +136,7 @@ func (f *flags) check(cmd *cobra.Command) error {
 	case f.pause < 0:
 		return term.UsageErrorf("--pause-after %s: want a time that is not negative", f.pause)
 	}
-	return cmp.Or(term.CheckSSH(f.ssh), vault.CheckSource(&f.states.Bundle))
+	return term.CheckSSH(f.ssh)
 }
 
 // start reads the states, takes the Lease, and rolls.

@@ -49,7 +49,10 @@ func (r *roller) roll(ctx context.Context) error {
 		if err := r.require(steps); err != nil {
 			return err
 		}
-		i := slices.IndexFunc(steps, r.hasWork)
+		if err := r.takeBack(ctx); err != nil {
+			return err
+		}
+		i := slices.IndexFunc(steps, hasWork)
 		if i < 0 {
 			return r.end()
 		}
@@ -117,19 +120,26 @@ func keyOf(s *rollout.Step) string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// hasWork reports whether a step has something to do for kiln: not if its lines are for people, or
-// uncordon Nodes that somebody else has cordoned.
-func (r *roller) hasWork(s *rollout.Step) bool {
-	isWork := func(l rollout.Line) bool {
-		if l.Act == rollout.Uncordon {
-			return slices.ContainsFunc(l.Nodes, func(name string) bool {
-				n := r.node(name)
-				return n != nil && n.Drained
-			})
+// takeBack lets machines take pods again that a kiln roll has drained and changed, before it ended.
+// If it did so later, the pods of the next machine might find no other one.
+func (r *roller) takeBack(ctx context.Context) error {
+	for _, name := range slices.Sorted(maps.Keys(r.nodes)) {
+		if where, _ := r.stands(name); where != running.Wanted || !r.nodes[name].Drained {
+			continue
 		}
-		return l.Act != rollout.Say && l.Act != rollout.ByHand
+		if err := r.start(ctx, &job{machine: name, script: mark(name, "null", "null")}); err != nil {
+			return err
+		}
 	}
-	return len(s.Wait) > 0 || slices.ContainsFunc(s.How, isWork)
+	return nil
+}
+
+// hasWork reports whether a step has something to do for kiln: not if its lines are for people, or
+// uncordon what somebody else has cordoned.
+func hasWork(s *rollout.Step) bool {
+	return len(s.Wait) > 0 || slices.ContainsFunc(s.How, func(l rollout.Line) bool {
+		return l.Act != rollout.Say && l.Act != rollout.ByHand && l.Act != rollout.Uncordon
+	})
 }
 
 // end says what is left to people.
