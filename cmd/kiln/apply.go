@@ -96,10 +96,10 @@ exit code 3 (docs/live.md).
 		"may be repeated, if it is one of several")
 	flags.StringArrayVar(&f.force, "force", nil, "change the machine although kiln plan refuses "+
 		"the change for `NAME`; may be repeated")
-	flags.StringVar(&f.way.run, "run", "", "change the machine by `COMMAND`, which runs the script "+
-		"on its standard input with sh, as root, on the machine")
-	flags.StringVar(&f.way.ssh, "ssh", "", "change the machine by ssh; `TARGET` is as ssh takes it: "+
-		"a host, or USER@HOST")
+	flags.StringVar(&f.way.run, "run", "", "change the machine by `COMMAND`, which runs the "+
+		"script on its standard input with sh, as root, on the machine")
+	flags.StringVar(&f.way.ssh, "ssh", "", "change the machine by ssh; `TARGET` is as ssh takes "+
+		"it: a host, or USER@HOST")
 	flags.StringVar(&f.out, "out", "", "write the script to `FILE`, and replace an older one there")
 	flags.StringVar(&b.Secrets, "secrets", "", "read the bundle of a configuration from `FILE` "+
 		"(default: the bundle beside it, or its public half)")

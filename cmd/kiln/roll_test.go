@@ -178,8 +178,8 @@ func (c *fakeCluster) kubectl(args []string) (string, error) {
 	case slices.Contains(args, "list"):
 		var b strings.Builder
 		for name := range c.nodes {
-			fmt.Fprintf(&b, "8e9e05c52164694d, started, %s, https://a:2380, https://a:2379, false\n",
-				name)
+			fmt.Fprintf(&b, "8e9e05c52164694d, started, %s, https://a:2380, https://a:2379, "+
+				"false\n", name)
 		}
 		return b.String(), nil
 	case strings.HasPrefix(words, "delete node "):
@@ -189,8 +189,8 @@ func (c *fakeCluster) kubectl(args []string) (string, error) {
 }
 
 // fakeKubectl is the program kubectl of the scripts, and fakeMachine the program machine: boots
-// FOLDER NODE, stubborn NODE MESSAGE, down yes|no, held HOLDER, and calls, which prints what kubectl
-// was called with.
+// FOLDER NODE, stubborn NODE MESSAGE, down yes|no, held HOLDER, and calls, which prints what
+// kubectl was called with.
 func fakeKubectl() { tell("kubectl", os.Args[1:]) }
 
 func fakeMachine() {

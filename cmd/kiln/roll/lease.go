@@ -59,8 +59,8 @@ func (r *roller) take(ctx context.Context) (*lease, error) {
 	if who == nil {
 		who = &user.User{Username: "somebody"}
 	}
-	l := &lease{client: r.client, holder: fmt.Sprintf("%s on %s, process %d, %s", who.Username, host,
-		os.Getpid(), time.Now().UTC().Format(time.RFC3339Nano))}
+	l := &lease{client: r.client, holder: fmt.Sprintf("%s on %s, process %d, %s", who.Username,
+		host, os.Getpid(), time.Now().UTC().Format(time.RFC3339Nano))}
 	seen, since := "", time.Now()
 	for {
 		var now *coordinationv1.Lease
@@ -86,8 +86,8 @@ func (r *roller) take(ctx context.Context) (*lease, error) {
 			}
 		case seen == "":
 			seen = now.ResourceVersion
-			r.log.say("wait", "", "", fmt.Sprintf("%s holds the Lease kube-system/%s; it is free if "+
-				"nobody renews it for %s", holder, leaseName, leaseTime))
+			r.log.say("wait", "", "", fmt.Sprintf("%s holds the Lease kube-system/%s; it is free "+
+				"if nobody renews it for %s", holder, leaseName, leaseTime))
 		case seen != now.ResourceVersion:
 			return nil, fmt.Errorf("%w: %s; wait until it ends, or stop it", errHeld, holder)
 		}

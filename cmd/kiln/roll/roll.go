@@ -53,9 +53,9 @@ func Command() *cobra.Command {
 		Use:         "roll A B [C ...]",
 		Annotations: term.Reads(),
 		Short:       "Do what kiln plan says, step by step, and stop where something is wrong",
-		Long: `Do what kiln plan A B says, step by step: drain machines, change them in place or have
-them replaced, wait until they are well, let them take pods again, apply and delete API
-objects, set labels. The states are those of kiln plan; the last one is the folder of
+		Long: `Do what kiln plan A B says, step by step: drain machines, change them in place or
+have them replaced, wait until they are well, let them take pods again, apply and delete
+API objects, set labels. The states are those of kiln plan; the last one is the folder of
 documents that the machines get, and with several minors of Kubernetes each behind A is.
 kiln asks the cluster where it stands before each machine. So the same command goes on
 after a kill, on another computer, and after you did a step yourself.
@@ -67,7 +67,7 @@ unless -o says something else (docs/unattended.md).
 
 In --ssh, --run, --replace and --remove, {node} stands for the name of the machine,
 {address} for its address, and {document} for its folder of documents.`,
-		Example: `  kiln roll main:review nodes --kubeconfig admin.conf --ssh core@{address} --dry-run
+		Example: `  kiln roll main:review nodes --kubeconfig admin.conf --ssh root@{node} --dry-run
   kiln roll main:review nodes --kubeconfig admin.conf --ssh core@{address}
   kiln roll main:review nodes --kubeconfig admin.conf --run 'ssh {node} sudo sh' \
       --replace 'terraform apply -auto-approve -replace=module.{node}.vm'

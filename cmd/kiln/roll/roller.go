@@ -127,7 +127,8 @@ func (r *roller) takeBack(ctx context.Context) error {
 		if where, _ := r.stands(name); where != running.Wanted || !r.nodes[name].Drained {
 			continue
 		}
-		if err := r.start(ctx, &job{machine: name, script: mark(name, "null", "null")}); err != nil {
+		back := &job{machine: name, script: mark(name, "null", "null")}
+		if err := r.start(ctx, back); err != nil {
 			return err
 		}
 	}
@@ -171,8 +172,8 @@ func (r *roller) require(steps []*rollout.Step) error {
 	for i, s := range steps {
 		if s.Person && i == 0 {
 			lines := rollout.Texts(slices.Concat(s.How, s.Wait, s.Then))
-			problems = append(problems, fmt.Errorf("%s: this step is yours: %s; then go on with the "+
-				"same command, and --skip %s", s.Title(), strings.Join(lines, "; "), s.Do))
+			problems = append(problems, fmt.Errorf("%s: this step is yours: %s; then go on with "+
+				"the same command, and --skip %s", s.Title(), strings.Join(lines, "; "), s.Do))
 		}
 		for _, l := range slices.Concat(s.How, s.Then) {
 			flag := ""
@@ -265,7 +266,8 @@ func (r *roller) remember(ctx context.Context, s *rollout.Step, batch []string) 
 		}
 		for _, machine := range batch {
 			where, _ := r.stands(machine)
-			if where == running.Unseen || where == running.Unsaid && slices.Contains(s.Machines, machine) {
+			if where == running.Unseen ||
+				where == running.Unsaid && slices.Contains(s.Machines, machine) {
 				m.Done, changed = append(m.Done, machine), true
 			}
 		}
@@ -273,7 +275,9 @@ func (r *roller) remember(ctx context.Context, s *rollout.Step, batch []string) 
 	if !changed {
 		return nil
 	}
-	return r.waitFor(ctx, "", "the Lease", func() error { return r.lease.renew(ctx, r.lease.holder) })
+	return r.waitFor(ctx, "", "the Lease", func() error {
+		return r.lease.renew(ctx, r.lease.holder)
+	})
 }
 
 // stands returns where a machine or a Node stands, and why.

@@ -147,7 +147,8 @@ func (r *roller) settled(ctx context.Context) (list map[running.Name]bool, err e
 	for _, kind := range running.Kinds {
 		err := r.client.Workloads(ctx, kind, nil, func(w *running.Workload) {
 			if w.Settled {
-				list[running.Name{Resource: kind.Resource, Namespace: w.Namespace, Name: w.Name}] = true
+				name := running.Name{Resource: kind.Resource, Namespace: w.Namespace, Name: w.Name}
+				list[name] = true
 			}
 		})
 		if err != nil && !running.IsBound(err) {

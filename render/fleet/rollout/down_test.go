@@ -51,7 +51,7 @@ func TestMemberDown(t *testing.T) {
 	})
 	require.NoError(t, err)
 	require.Equal(t, "kubectl -n kube-system exec etcd-OTHER -- "+rotation.Etcdctl+" endpoint "+
-		"health --cluster  # all but cp-2, down already: begin with it", rollout.Texts(p.List[0].How)[1])
+		"health --cluster  # all but cp-2, down already: begin with it", p.List[0].How[1].Text)
 }
 
 // TestMemberAbsent: a list of only some Nodes is no reason to empty the disks of members that run.

@@ -389,7 +389,7 @@ func TestBalancerTokens(t *testing.T) {
 	for _, s := range p.List {
 		got = append(got, s.Do+" "+strings.Join(append(s.Machines, s.Pools...), " "))
 		if s.Do == rollout.Apply {
-			got[len(got)-1] = rollout.Texts(s.How)[1][strings.LastIndex(rollout.Texts(s.How)[1], "/")+1:]
+			got[len(got)-1] = s.How[1].Text[strings.LastIndex(s.How[1].Text, "/")+1:]
 		}
 	}
 	require.Equal(t, []string{"kubectl apply --server-side --force-conflicts -f blue-token.yaml",
@@ -408,8 +408,8 @@ func TestHopObjects(t *testing.T) {
 			rollout.Options{MaxUnavailable: "1", Running: runningFrom(runs...)})
 		require.NoError(t, err)
 		return slices.ContainsFunc(p.List, func(s rollout.Step) bool {
-			return s.Do == rollout.Apply && slices.ContainsFunc(rollout.Texts(s.How), func(line string) bool {
-				return strings.HasSuffix(line, "/configmap-x.yaml")
+			return s.Do == rollout.Apply && slices.ContainsFunc(s.How, func(l rollout.Line) bool {
+				return strings.HasSuffix(l.Text, "/configmap-x.yaml")
 			})
 		})
 	}

@@ -66,8 +66,8 @@ func says(texts ...string) (lines []Line) {
 	return lines
 }
 
-// commands returns a line for each text: a command of kubectl, kiln or rm, with a note behind it, or
-// words for a person.
+// commands returns a line for each text: a command of kubectl, kiln or rm, with a note behind it,
+// or words for a person.
 func commands(texts ...string) (lines []Line) {
 	for _, text := range texts {
 		l := Line{Text: text, Act: ByHand}

@@ -355,8 +355,9 @@ func (w *world) follow(p *rollout.Steps) bool {
 				continue // the plan cannot know
 			}
 			w.require(!w.applied, "the objects are applied twice")
-			w.require(strings.HasPrefix(rollout.Texts(s.How)[0], "if it is not done yet") == (w.marker == ""),
-				"the step says: %s", rollout.Texts(s.How)[0])
+			first := s.How[0].Text
+			w.require(strings.HasPrefix(first, "if it is not done yet") == (w.marker == ""),
+				"the step says: %s", first)
 			w.say("apply")
 			w.applied = true
 			if w.marker != "" {
@@ -391,7 +392,7 @@ func (w *world) follow(p *rollout.Steps) bool {
 				w.write(s)
 				return true
 			}
-			words := strings.Fields(strings.Split(rollout.Texts(s.How)[len(rollout.Texts(s.How))-1], "  #")[0])
+			words := strings.Fields(s.How[len(s.How)-1].Command)
 			w.require(len(words) > 2 && words[1] == "uncordon", "%q", rollout.Texts(s.How))
 			for _, name := range words[2:] {
 				w.say("uncordon %s", name)
@@ -532,7 +533,7 @@ func (w *world) write(s *rollout.Step) {
 			w.healthy(a.member, name)
 		}
 		if now := m.Properties.Value("kubelet"); a.document.Properties.Value("kubelet") != now {
-			w.require(a.role == "etcd" || strings.Contains(fmt.Sprint(rollout.Texts(s.How)), "kubectl drain"),
+			w.require(a.role == "etcd" || strings.Contains(fmt.Sprint(s.How), "kubectl drain"),
 				"%s gets another minor of its kubelet with its pods", name)
 			_, err := fmt.Sscanf(now, "v1.%d.", &a.minor)
 			require.NoError(w.t, err)

@@ -212,7 +212,8 @@ func TestTyped(t *testing.T) {
 	require.Len(t, p.List, 3)
 	require.Equal(t, []string{same}, Texts(p.List[0].Wait))
 	require.Equal(t, []string{"power it off: what is written later is lost"}, Texts(p.List[0].Then))
-	require.Contains(t, Texts(p.List[1].How)[0], "--restore a:/var/backups/etcd/a.db --review restored")
+	require.Contains(t, p.List[1].How[0].Text,
+		"--restore a:/var/backups/etcd/a.db --review restored")
 	require.Contains(t, Texts(p.List[2].Wait), leading)
 	require.Equal(t, []string{
 		"kiln render without --restore, and keep these documents",

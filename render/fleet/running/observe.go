@@ -377,9 +377,11 @@ func (o *Observation) nodesOf(m *change.Machine) []*Node {
 	return nil
 }
 
-// Lacking returns the Nodes of a machine or pool of which something does not hold, and whether there
-// are Nodes at all.
-func (o *Observation) Lacking(m *change.Machine, holds func(*Node) bool) (names []string, any bool) {
+// Lacking returns the Nodes of a machine or pool of which something does not hold, and whether
+// there are Nodes at all.
+func (o *Observation) Lacking(
+	m *change.Machine, holds func(*Node) bool,
+) (names []string, any bool) {
 	list := o.nodesOf(m)
 	for _, n := range list {
 		if !holds(n) {

@@ -54,9 +54,9 @@ type Node struct {
 	Boot string
 	// Address is the first internal address; empty if it is none.
 	Address string
-	Kubelet  string // its version, such as v1.36.3
-	Labels   map[string]string
-	Taints   []string // as kubectl taint takes them
+	Kubelet string // its version, such as v1.36.3
+	Labels  map[string]string
+	Taints  []string // as kubectl taint takes them
 }
 
 // SaysDone reports whether the machine is part of its cluster, as its hook says. Faults may follow:
