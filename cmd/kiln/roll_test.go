@@ -177,9 +177,10 @@ func (c *fakeCluster) kubectl(args []string) (string, error) {
 		return "https://10.0.0.11:2379 is healthy: successfully committed proposal\n", nil
 	case slices.Contains(args, "list"):
 		var b strings.Builder
-		for name := range c.nodes {
-			fmt.Fprintf(&b, "8e9e05c52164694d, started, %s, https://a:2380, https://a:2379, "+
-				"false\n", name)
+		for name, n := range c.nodes {
+			boot, _ := of(n, "status")["nodeInfo"].(map[string]string) // nil before its first one
+			fmt.Fprintf(&b, "%x%s, started, %s, https://a:2380, https://a:2379, false\n", name,
+				boot["bootID"], name)
 		}
 		return b.String(), nil
 	case strings.HasPrefix(words, "delete node "):

@@ -229,13 +229,13 @@ scenario_roots() {
 }
 
 scenario_rolls() {
-  local kill at=100 begun=''
+  local kill at=200 begun=''
   start fast-ha cp-1 cp-2 cp-3 worker-1 worker-2
   within "$step_limit" "three votes" all_vote
   operator_files
   start_client
   for ((kill = 1; kill <= cuts; kill++)); do
-    [[ -n $begun ]] || lay "spec: {machines: {kubelet: {maxPods: $((at++))}}}"
+    [[ -n $begun ]] || lay "spec: {machines: {kubelet: {maxPods: $((at--))}}}"
     begun=yes
     (cd "$dir" && exec "$tmp/kiln" roll old nodes --kubeconfig "$tmp/admin.conf" \
       --run "$tmp/bin/way {node}" --skip add) >"$dir/rolled" 2>&1 &
@@ -254,7 +254,7 @@ scenario_rolls() {
   check_verify
   record "$kill kills: done on another computer"
 
-  lay "spec: {machines: {kubelet: {maxPods: $((at++))}}}"
+  lay "spec: {machines: {kubelet: {maxPods: $((at--))}}}"
   rolls old nodes &
   sleep 4
   (cd "$dir" && "$tmp/kiln" roll old nodes --kubeconfig "$tmp/admin.conf" --run true \
@@ -264,7 +264,7 @@ scenario_rolls() {
   says 'another kiln roll holds the Lease kube-system/kiln-roll: .*; wait until it ends'
   record "a second one is kept away"
 
-  lay "spec: {machines: {kubelet: {maxPods: $((at++))}}}"
+  lay "spec: {machines: {kubelet: {maxPods: $((at--))}}}"
   pinned >"$dir/pinned.yaml"
   within "$step_limit" "a budget that never yields" kubectl apply --server-side -f "$dir/pinned.yaml"
   within "$step_limit" "its pod runs" kubectl rollout status deployment pinned --timeout 5s

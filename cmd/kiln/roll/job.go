@@ -4,8 +4,11 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"os/exec"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -21,6 +24,7 @@ type job struct {
 	input   string    // for standard input
 	out     io.Writer // for standard output; nil to tell of its lines
 	silent  bool      // nothing is told of it
+	own     bool      // the script is the user's
 }
 
 // grace is how much longer than --timeout a program may run, which has that limit itself as a rule,
@@ -37,15 +41,19 @@ func (r *roller) start(ctx context.Context, j *job) error {
 		return nil
 	}
 	if !j.silent {
+		if err := r.hold(ctx); err != nil {
+			return err
+		}
 		r.log.say("run", "", j.machine, j.script)
 	}
 	limited, cancel := context.WithTimeout(ctx, r.timeout+grace)
 	defer cancel()
 	script := j.script
-	switch program, rest, _ := strings.Cut(script, " "); program {
-	case "kiln":
+	switch program, rest, _ := strings.Cut(script, " "); {
+	case j.own:
+	case program == "kiln":
 		script = `exec "$0" ` + rest
-	case "kubectl", "ssh":
+	case program == "kubectl" || program == "ssh":
 		script = "exec " + script // this program gets the signal, and not the shell
 	}
 	cmd := term.Command(limited, "sh", "-c", script, r.kiln)
@@ -61,7 +69,7 @@ func (r *roller) start(ctx context.Context, j *job) error {
 	err := cmd.Run()
 	messages.flush()
 	switch {
-	case err == nil:
+	case err == nil, errors.Is(err, exec.ErrWaitDelay): // what it has started may go on
 		return nil
 	case ctx.Err() != nil:
 		return ctx.Err()
@@ -72,9 +80,18 @@ func (r *roller) start(ctx context.Context, j *job) error {
 	return fmt.Errorf("%s: %s%s", j.script, cmp.Or(text, err.Error()), hint)
 }
 
-// shell runs a script for the machine of the turn, and tells of its output.
+// shell runs a command of kubectl or kiln for the machine of the turn, and tells of its output. It
+// runs it once more if the API server was away.
 func (t *turn) shell(ctx context.Context, script string) error {
-	return t.start(ctx, &job{machine: t.machine, script: script})
+	j := &job{machine: t.machine, script: script}
+	err := t.start(ctx, j)
+	if err == nil || ctx.Err() != nil || t.askOnce(ctx) == nil {
+		return err
+	}
+	if err := t.ask(ctx); err != nil {
+		return err
+	}
+	return t.start(ctx, j)
 }
 
 // on returns a job that runs a script as root on a machine, or here if that is empty. It goes there
@@ -84,10 +101,12 @@ func (t *turn) on(machine, script string) *job {
 	case machine == "":
 		return &job{machine: t.machine, script: script}
 	case t.ssh != "":
-		way := "ssh -T -- " + t.placed(t.ssh, machine, "") + " " + wording.ShellWord(term.RootShell)
+		way := "ssh -T -- " + wording.ShellWord(t.placed(t.ssh, machine, "")) + " " +
+			wording.ShellWord(term.RootShell)
 		return &job{machine: machine, script: way, input: script + "\n"}
 	}
-	return &job{machine: machine, script: t.placed(t.run, machine, ""), input: script + "\n"}
+	way := t.placed(t.run, machine, "")
+	return &job{machine: machine, script: way, input: script + "\n", own: true}
 }
 
 // output returns what a script prints on a machine, or here.
@@ -117,8 +136,10 @@ func (w *lines) reason() (text, hint string) {
 			}
 		}
 	}
-	if len(w.last) > 0 {
-		text = w.last[len(w.last)-1]
+	for _, line := range slices.Backward(w.last) {
+		if !strings.HasPrefix(line, "kiln: see: ") {
+			return line, ""
+		}
 	}
-	return text, ""
+	return "", ""
 }

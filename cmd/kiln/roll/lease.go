@@ -39,12 +39,13 @@ type lease struct {
 	holder string
 	mutex  sync.Mutex
 	memory memory
+	wrote  time.Time // when it was renewed last
 }
 
 // memory is what was done for one target.
 type memory struct {
 	Target string   `json:"target"`
-	Done   []string `json:"done,omitempty"`  // machines
+	Done   []string `json:"done,omitempty"`  // machines, each with the digest of its document
 	Steps  []string `json:"steps,omitempty"` // keys of steps
 }
 
@@ -127,7 +128,10 @@ func (l *lease) write(ctx context.Context, now *coordinationv1.Lease, holder str
 	if now.ResourceVersion == "" {
 		method, path = http.MethodPost, leasesPath
 	}
-	_, err = l.client.Send(ctx, method, path, now)
+	at := time.Now()
+	if _, err = l.client.Send(ctx, method, path, now); err == nil {
+		l.wrote = at
+	}
 	return err
 }
 
@@ -153,6 +157,23 @@ func (l *lease) keep(ctx context.Context, lost context.CancelCauseFunc) {
 			lost(err)
 		}
 	}
+}
+
+// hold waits until the Lease is sure to be held while something begins: nobody could renew it for a
+// while, if the API server was away.
+func (r *roller) hold(ctx context.Context) error {
+	if r.lease == nil {
+		return nil
+	}
+	return r.waitFor(ctx, "", "the Lease", func() error {
+		r.lease.mutex.Lock()
+		held := time.Since(r.lease.wrote) < leaseTime-renewTime
+		r.lease.mutex.Unlock()
+		if held {
+			return nil
+		}
+		return r.lease.renew(ctx, r.lease.holder)
+	})
 }
 
 // change changes the memory.

@@ -180,8 +180,10 @@ func (f *flags) start(cmd *cobra.Command, args []string) (err error) {
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	f.options.Scratch = dir + "/"
-	ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM,
+		syscall.SIGHUP)
 	defer stop()
+	signal.Ignore(syscall.SIGPIPE) // a closed standard output must not leave a file behind
 	if f.dry {
 		return r.print(ctx)
 	}
@@ -201,7 +203,10 @@ func (r *roller) held(ctx context.Context) error {
 	held, lost := context.WithCancelCause(ctx)
 	go r.lease.keep(held, lost)
 	if err = r.roll(held); held.Err() != nil {
-		err = fmt.Errorf("interrupted: %w; the same command goes on", context.Cause(held))
+		if err = errHeld; !errors.Is(context.Cause(held), errHeld) {
+			err = errors.New("interrupted")
+		}
+		err = fmt.Errorf("%w; the same command goes on", err)
 	}
 	lost(nil)
 	free, cancel := context.WithTimeout(context.Background(), renewTime)

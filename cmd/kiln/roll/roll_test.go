@@ -20,22 +20,27 @@ func TestFill(t *testing.T) {
 		{Name: "a", Role: "control-plane"}, {Name: "b", Role: "control-plane"},
 	}}}}}
 	for _, row := range []struct{ in, want rollout.Line }{
-		{rollout.Line{Command: "kubectl label node NAME of=NAME"},
+		{rollout.Line{Command: "kubectl label node NAME of=NAME", Named: true},
 			rollout.Line{Command: "kubectl label node b of=NAME"}},
-		{rollout.Line{Command: "kiln apply 'my NAME'/NAME --since x", Document: "'my NAME'/NAME"},
+		{rollout.Line{Command: "kiln apply 'my NAME'/NAME --since x", Document: "'my NAME'/NAME",
+			Named: true},
 			rollout.Line{Command: "kiln apply 'my NAME'/b --since x", Document: "'my NAME'/b"}},
-		{rollout.Line{Command: "kiln apply nodes/pools/p --since NAME", Document: "nodes/pools/p"},
+		{rollout.Line{Command: "kiln apply nodes/pools/p --since NAME", Document: "nodes/pools/p",
+			Named: true},
 			rollout.Line{Command: "kiln apply nodes/pools/p --since NAME",
 				Document: "nodes/pools/p"}},
-		{rollout.Line{Nodes: []string{"NAME"}, Command: "kubectl uncordon NAME"},
-			rollout.Line{Nodes: []string{"b"}, Command: "kubectl uncordon b"}},
+		{rollout.Line{Nodes: []string{"NAME"}, Command: "kubectl uncordon NAME", Named: true,
+			Act: rollout.Uncordon},
+			rollout.Line{Nodes: []string{"b"}, Command: "kubectl uncordon b",
+				Act: rollout.Uncordon}},
+		{rollout.Line{Command: "kubectl label node a b board=MOTHERBOARD HOSTNAME="},
+			rollout.Line{Command: "kubectl label node a b board=MOTHERBOARD HOSTNAME="}},
 	} {
-		turn := &turn{roller: r, step: step, machine: "b"}
-		require.Equal(t, row.want, turn.fill(row.in))
+		turn := &turn{roller: r, step: step, machine: "b", target: r.states[0].Cluster}
+		got := turn.fill(row.in)
+		got.Named, got.Other = false, false
+		require.Equal(t, row.want, got)
 	}
-	alone := &turn{roller: r, step: &rollout.Step{Machines: []string{"b"}}, machine: "b"}
-	line := rollout.Line{Command: "kubectl label node b of=NAME"}
-	require.Equal(t, line, alone.fill(line))
 }
 
 // TestBatch: --until ends before a step, or before one of its machines.
@@ -46,17 +51,21 @@ func TestBatch(t *testing.T) {
 		"": {"a", "b"}, "apply": {"a", "b"}, "replace": nil, "replace:a": {}, "replace:b": {"a"},
 		"replace:c": {"a", "b"},
 	} {
-		require.Equal(t, want, (&roller{flags: &flags{until: until}}).batch(step), until)
+		require.Equal(t, want, (&roller{flags: &flags{until: until}}).batch(step, nil), until)
 	}
-	require.Equal(t, []string{""}, (&roller{flags: &flags{}}).batch(&rollout.Step{Do: "apply"}))
+	gone := &roller{flags: &flags{until: "replace:d"}}
+	require.Empty(t, gone.batch(step, nil), "it is done already")
+	require.Len(t, gone.batch(step, []*rollout.Step{
+		{Do: rollout.Replace, Machines: []string{"d"}}}), 2, "it comes later")
+	require.Equal(t, []string{""},
+		(&roller{flags: &flags{}}).batch(&rollout.Step{Do: "apply"}, nil))
 }
 
 // TestPlaced: what a Node says of itself cannot become another word of a command.
 func TestPlaced(t *testing.T) {
 	t.Parallel()
-	turn := &turn{roller: &roller{
-		states: []rollout.State{{Cluster: &change.Cluster{}}},
-		nodes:  map[string]*running.Node{"blue-1": {Name: "blue-1", Address: "10.0.0.7"}},
+	turn := &turn{target: &change.Cluster{}, roller: &roller{
+		nodes: map[string]*running.Node{"blue-1": {Name: "blue-1", Address: "10.0.0.7"}},
 	}}
 	require.Equal(t, "go blue-1 10.0.0.7 'my nodes'/pools/blue {other}",
 		turn.placed("go {node} {address} {document} {other}", "blue-1", "'my nodes'/pools/blue"))

@@ -10,12 +10,14 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"kiln.dev/kiln/cmd/kiln/apiserver"
 	"kiln.dev/kiln/cmd/kiln/term"
 	"kiln.dev/kiln/render/fleet/rollout"
 	"kiln.dev/kiln/render/fleet/running"
+	"kiln.dev/kiln/render/twin/change"
 	"kiln.dev/kiln/render/twin/review"
 )
 
@@ -31,6 +33,9 @@ type roller struct {
 	kiln   string // this program
 	log    *log
 	lease  *lease // nil in a dry run
+
+	asking   sync.Mutex  // one asks after the other
+	answered atomic.Bool // the API server has answered
 
 	mutex sync.Mutex // of what follows
 	steps *rollout.Steps
@@ -49,6 +54,9 @@ func (r *roller) roll(ctx context.Context) error {
 		if err := r.require(steps); err != nil {
 			return err
 		}
+		if err := r.checkUntil(); err != nil {
+			return err
+		}
 		if err := r.takeBack(ctx); err != nil {
 			return err
 		}
@@ -57,7 +65,7 @@ func (r *roller) roll(ctx context.Context) error {
 			return r.end()
 		}
 		s := steps[i]
-		batch := r.batch(s)
+		batch := r.batch(s, steps[i+1:])
 		if len(batch) == 0 {
 			r.log.say("left", s.Do, "", s.Title()+", as --until says")
 			return term.ErrDifferent
@@ -79,6 +87,8 @@ func (r *roller) ask(ctx context.Context) error {
 }
 
 func (r *roller) askOnce(ctx context.Context) error {
+	r.asking.Lock()
+	defer r.asking.Unlock()
 	limited, cancel := context.WithTimeout(ctx, apiserver.Limit)
 	defer cancel()
 	now, err := r.client.Running(limited)
@@ -86,14 +96,23 @@ func (r *roller) askOnce(ctx context.Context) error {
 		return err
 	}
 	o := r.options
-	o.Running, now.Digest = now, review.DigestOf
-	now.Done = append(r.lease.recall().Done, r.done...)
+	o.Running, now.Digest, now.Done = now, review.DigestOf, slices.Clone(r.done)
+	done := r.lease.recall().Done
+	o.DoneFor = func(c *change.Cluster) (names []string) {
+		for _, m := range c.Machines {
+			if slices.Contains(done, doneKey(m)) {
+				names = append(names, m.Name)
+			}
+		}
+		return names
+	}
 	steps, err := rollout.Next(r.states, o)
 	if err != nil {
 		return term.UsageError{Err: err}
 	}
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
+	r.answered.Store(true)
 	r.steps, r.nodes = steps, map[string]*running.Node{}
 	for i := range now.Nodes {
 		r.nodes[now.Nodes[i].Name] = &now.Nodes[i]
@@ -107,24 +126,29 @@ func (r *roller) left() (steps []*rollout.Step) {
 	m := r.lease.recall()
 	for i := range r.steps.List {
 		if s := &r.steps.List[i]; !slices.Contains(r.skip, s.Do) &&
-			!(s.Unsure && slices.Contains(m.Steps, keyOf(s))) {
+			!(s.Unsure && slices.Contains(m.Steps, r.keyOf(s))) {
 			steps = append(steps, s)
 		}
 	}
 	return steps
 }
 
-// keyOf returns a word for a step.
-func keyOf(s *rollout.Step) string {
-	sum := sha256.Sum256([]byte(s.Do + strings.Join(rollout.Texts(s.How), "\n")))
+// keyOf returns a word for a step of the present hop.
+func (r *roller) keyOf(s *rollout.Step) string {
+	text := strings.Join(append(rollout.Texts(s.How), s.Do, r.steps.Hop), "\n")
+	sum := sha256.Sum256([]byte(strings.ReplaceAll(text, r.options.Scratch, "")))
 	return hex.EncodeToString(sum[:8])
 }
+
+// doneKey returns a word for a machine with its document.
+func doneKey(m *change.Machine) string { return m.Name + " " + review.DigestOf(m) }
 
 // takeBack lets machines take pods again that a kiln roll has drained and changed, before it ended.
 // If it did so later, the pods of the next machine might find no other one.
 func (r *roller) takeBack(ctx context.Context) error {
 	for _, name := range slices.Sorted(maps.Keys(r.nodes)) {
-		if where, _ := r.stands(name); where != running.Wanted || !r.nodes[name].Drained {
+		n := r.nodes[name]
+		if !n.Drained || n.Cordoned && r.stands(name) != running.Wanted {
 			continue
 		}
 		back := &job{machine: name, script: mark(name, "null", "null")}
@@ -143,20 +167,26 @@ func hasWork(s *rollout.Step) bool {
 	})
 }
 
-// end says what is left to people.
+// end says what is left to people, and what --skip has left out.
 func (r *roller) end() (err error) {
+	left := func(s *rollout.Step, text string) {
+		r.log.say("left", s.Do, "", text)
+		err = term.ErrDifferent
+	}
 	for i := range r.steps.List {
-		s := &r.steps.List[i]
+		if s := &r.steps.List[i]; slices.Contains(r.skip, s.Do) && hasWork(s) && !s.Unsure {
+			left(s, s.Title()+", which --skip leaves out")
+		}
+	}
+	for _, s := range r.left() {
 		for _, l := range s.How {
 			if l.Act == rollout.ByHand || l.Act == rollout.Uncordon {
-				r.log.say("left", s.Do, "", l.Text)
-				err = term.ErrDifferent
+				left(s, l.Text)
 			}
 		}
 	}
 	if err == nil {
 		r.log.say("done", "", "", "nothing is left to do")
-		r.lease.change(func(m *memory) { *m = memory{} })
 	}
 	return err
 }
@@ -170,12 +200,13 @@ func (r *roller) require(steps []*rollout.Step) error {
 	}
 	missing := map[string][]string{}
 	for i, s := range steps {
-		if s.Person && i == 0 {
+		if s.Person && i == 0 && !r.dry {
 			lines := rollout.Texts(slices.Concat(s.How, s.Wait, s.Then))
-			problems = append(problems, fmt.Errorf("%s: this step is yours: %s; then go on with "+
-				"the same command, and --skip %s", s.Title(), strings.Join(lines, "; "), s.Do))
+			problems = append(problems, fmt.Errorf("%s: this step is yours: %s; then the same "+
+				"command goes on (after a snapshot with --skip snapshot)", s.Title(),
+				strings.Join(lines, "; ")))
 		}
-		for _, l := range slices.Concat(s.How, s.Then) {
+		for _, l := range slices.Concat(s.How, s.Wait, s.Then) {
 			flag := ""
 			switch {
 			case s.Person:
@@ -199,18 +230,36 @@ func (r *roller) require(steps []*rollout.Step) error {
 }
 
 // batch returns the next machines of a step, one empty name if it has none. It returns none where
-// --until says so.
-func (r *roller) batch(s *rollout.Step) []string {
+// --until says so: also if the machine that it names is in no step any more.
+func (r *roller) batch(s *rollout.Step, later []*rollout.Step) []string {
 	all := machines(s)
 	list := all[:min(max(1, s.Batch), len(all))]
 	switch word, machine, _ := strings.Cut(r.until, ":"); {
 	case word != s.Do:
-	case machine == "":
-		return nil
 	case slices.Contains(list, machine):
 		list = list[:slices.Index(list, machine)]
+	case slices.Contains(all, machine):
+	case machine == "" || !slices.ContainsFunc(later, func(s *rollout.Step) bool {
+		return s.Do == word && slices.Contains(machines(s), machine)
+	}):
+		return nil
 	}
 	return list
+}
+
+// checkUntil returns an error if --until names a machine that nobody knows.
+func (r *roller) checkUntil() error {
+	_, name, given := strings.Cut(r.until, ":")
+	known := !given || r.node(name) != nil
+	for _, s := range r.states {
+		known = known || slices.ContainsFunc(s.Machines, func(m *change.Machine) bool {
+			return m.Name == name && !m.Pool
+		})
+	}
+	if !known {
+		return term.UsageErrorf("--until %s: no state and no Node has this machine", r.until)
+	}
+	return nil
 }
 
 // machines returns the machines and Nodes of a step, one empty name if it has none.
@@ -225,26 +274,34 @@ func machines(s *rollout.Step) []string {
 func (r *roller) do(ctx context.Context, s *rollout.Step, batch []string) error {
 	machine := strings.Join(batch, " ")
 	r.log.say("step", s.Do, machine, strings.TrimSpace(s.Do+" "+machine))
-	settled, err := r.settled(ctx)
+	var settled map[running.Name]bool
+	err := r.waitFor(ctx, "", "workloads", func() (err error) {
+		settled, err = r.settled(ctx)
+		return err
+	})
 	if err != nil {
 		return err
 	}
-	before := r.nodes
+	before, target := r.nodes, r.steps.Target
 	var group sync.WaitGroup
 	errs := make([]error, len(batch))
 	for i, machine := range batch {
 		group.Go(func() {
-			t := &turn{roller: r, step: s, machine: machine, before: before}
+			t := &turn{roller: r, step: s, machine: machine, before: before, target: target}
 			if errs[i] = t.all(ctx); errs[i] != nil {
 				errs[i] = fmt.Errorf("%s: %w", strings.TrimSpace(s.Do+" "+machine), errs[i])
 			}
 		})
 	}
 	group.Wait()
-	if err := errors.Join(errs...); err != nil {
-		return err
+	var done []string
+	for i, machine := range batch {
+		if errs[i] == nil {
+			done = append(done, machine)
+		}
 	}
-	if err := r.remember(ctx, s, batch); err != nil || machine == "" {
+	errs = append(errs, r.remember(ctx, s, done, target))
+	if err := errors.Join(errs...); err != nil || machine == "" {
 		return err
 	}
 	if err := r.resettle(ctx, settled); err != nil {
@@ -254,25 +311,23 @@ func (r *roller) do(ctx context.Context, s *rollout.Step, batch []string) error 
 }
 
 // remember notes a step or machines of which nothing else says that they are done.
-func (r *roller) remember(ctx context.Context, s *rollout.Step, batch []string) error {
-	if err := r.ask(ctx); err != nil {
-		return err
+func (r *roller) remember(
+	ctx context.Context, s *rollout.Step, done []string, target *change.Cluster,
+) error {
+	changed := s.Unsure && len(done) > 0
+	if changed {
+		key := r.keyOf(s)
+		r.lease.change(func(m *memory) { m.Steps = append(m.Steps, key) })
 	}
-	changed := s.Unsure
-	r.lease.change(func(m *memory) {
-		if s.Unsure {
-			m.Steps = append(m.Steps, keyOf(s))
-			return
+	for _, m := range target.Machines {
+		where := r.stands(m.Name)
+		if !s.Unsure && !m.Pool && slices.Contains(done, m.Name) &&
+			(where == running.Unseen || where == running.Unsaid) {
+			changed = true
+			r.lease.change(func(now *memory) { now.Done = append(now.Done, doneKey(m)) })
 		}
-		for _, machine := range batch {
-			where, _ := r.stands(machine)
-			if where == running.Unseen ||
-				where == running.Unsaid && slices.Contains(s.Machines, machine) {
-				m.Done, changed = append(m.Done, machine), true
-			}
-		}
-	})
-	if !changed {
+	}
+	if !changed || ctx.Err() != nil {
 		return nil
 	}
 	return r.waitFor(ctx, "", "the Lease", func() error {
@@ -280,16 +335,16 @@ func (r *roller) remember(ctx context.Context, s *rollout.Step, batch []string) 
 	})
 }
 
-// stands returns where a machine or a Node stands, and why.
-func (r *roller) stands(name string) (where, why string) {
+// stands returns where a machine or a Node stands.
+func (r *roller) stands(name string) string {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
 	for _, s := range r.steps.Running {
 		if slices.Contains(s.Machines, name) || slices.Contains(s.Nodes, name) {
-			return s.Standing, s.Why
+			return s.Standing
 		}
 	}
-	return "", ""
+	return ""
 }
 
 // node returns a Node as it was seen last, nil if there is none.
@@ -311,7 +366,7 @@ func (r *roller) print(ctx context.Context) error {
 	for i, s := range steps {
 		r.log.raw(fmt.Sprintf("# %d. %s", i+1, s.Title()))
 		for _, machine := range machines(s) {
-			t := &turn{roller: r, step: s, machine: machine}
+			t := &turn{roller: r, step: s, machine: machine, target: r.steps.Target}
 			if err := t.all(ctx); err != nil {
 				return err
 			}

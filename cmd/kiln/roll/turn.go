@@ -16,6 +16,7 @@ import (
 	"kiln.dev/kiln/render/fleet/rollout"
 	"kiln.dev/kiln/render/fleet/running"
 	"kiln.dev/kiln/render/text/wording"
+	"kiln.dev/kiln/render/twin/change"
 )
 
 // turn is a step for one of its machines.
@@ -24,7 +25,9 @@ type turn struct {
 	step    *rollout.Step
 	machine string                   // empty if the step has none
 	before  map[string]*running.Node // the Nodes before the step
+	target  *change.Cluster          // the state that the step leads to
 	booted  bool                     // the machine was replaced
+	member  string                   // the ID of its member of etcd before that
 }
 
 // all does all lines of the step.
@@ -56,8 +59,7 @@ func (t *turn) isOf(l rollout.Line) bool {
 
 // fill puts the machine's name into a line, and that of another member of etcd.
 func (t *turn) fill(l rollout.Line) rollout.Line {
-	l.Nodes = slices.Clone(l.Nodes)
-	if t.machine != "" && (len(t.step.Machines) != 1 || len(t.step.Pools) > 0) {
+	if l.Named {
 		document := l.Document
 		if dir, isName := strings.CutSuffix(document, "/NAME"); isName {
 			document = dir + "/" + t.machine
@@ -66,11 +68,11 @@ func (t *turn) fill(l rollout.Line) rollout.Line {
 		l.Command = strings.Replace(l.Command, cmp.Or(l.Document, "NAME"),
 			cmp.Or(document, t.machine), 1)
 		l.Document = document
-		for i := range l.Nodes {
-			l.Nodes[i] = strings.Replace(l.Nodes[i], "NAME", t.machine, 1)
+		if l.Act == rollout.Uncordon {
+			l.Nodes = []string{t.machine}
 		}
 	}
-	if strings.Contains(l.Text, "OTHER") {
+	if l.Other {
 		other := t.other()
 		for _, text := range []*string{&l.Text, &l.Command, &l.On} {
 			*text = strings.ReplaceAll(*text, "OTHER", other)
@@ -81,7 +83,7 @@ func (t *turn) fill(l rollout.Line) rollout.Line {
 
 // other returns another member of etcd than the machine, one that is Ready if there is one.
 func (t *turn) other() (name string) {
-	for _, m := range t.newest().Members() {
+	for _, m := range t.target.Members() {
 		n := t.node(m.Name)
 		if m.Name != t.machine && (name == "" || n != nil && n.Ready) {
 			name = m.Name
@@ -90,11 +92,15 @@ func (t *turn) other() (name string) {
 	return name
 }
 
-// newest returns the state that the machines get.
-func (r *roller) newest() *rollout.State { return &r.states[len(r.states)-1] }
-
 // line does one line.
 func (t *turn) line(ctx context.Context, l rollout.Line) error {
+	on := l.On
+	if l.Act == rollout.InPlace {
+		on = t.machine
+	}
+	if on != "" && strings.Contains(t.ssh+t.run, "{address}") && t.address(on) == "" {
+		return fmt.Errorf("no address of %s is known for {address}; write {node}", on)
+	}
 	switch l.Act {
 	case rollout.Say:
 		return nil
@@ -108,16 +114,28 @@ func (t *turn) line(ctx context.Context, l rollout.Line) error {
 	case rollout.Uncordon:
 		return t.uncordon(ctx, l)
 	case rollout.InPlace:
-		way := "--ssh " + t.placed(t.ssh, t.machine, "")
+		way := "--ssh " + wording.ShellWord(t.placed(t.ssh, t.machine, ""))
 		if t.run != "" {
 			way = "--run " + wording.ShellWord(t.placed(t.run, t.machine, ""))
+		}
+		for _, name := range t.options.Force {
+			way += " --force " + name
 		}
 		return t.shell(ctx, l.Command+" "+way)
 	case rollout.Boot:
 		t.booted = t.step.Do == rollout.Replace
+		for _, w := range t.step.Wait {
+			if w = t.fill(w); w.Act == rollout.Voting && !t.dry {
+				text, err := t.output(ctx, w.On, w.Command)
+				if err != nil {
+					return err
+				}
+				t.member = memberID(text, t.machine)
+			}
+		}
 		return t.users(ctx, "--replace", t.replace, l.Document)
 	case rollout.Destroy:
-		return t.users(ctx, "--remove", t.remove, path.Join(t.newest().Documents, t.machine))
+		return t.users(ctx, "--remove", t.remove, "")
 	case rollout.Copy:
 		return t.copyOff(ctx, l)
 	case rollout.Unmember:
@@ -135,7 +153,8 @@ func (t *turn) users(ctx context.Context, flag, command, document string) error 
 	if strings.Contains(command, "{address}") && t.address(t.machine) == "" {
 		return fmt.Errorf("%s has {address}, and no address of %s is known", flag, t.machine)
 	}
-	if err := t.shell(ctx, t.placed(command, t.machine, document)); err != nil {
+	j := &job{machine: t.machine, script: t.placed(command, t.machine, document), own: true}
+	if err := t.start(ctx, j); err != nil {
 		return fmt.Errorf("the command of %s failed: %w", flag, err)
 	}
 	return nil
@@ -148,15 +167,15 @@ func (t *turn) placed(text, machine, document string) string {
 		"{document}", document).Replace(text)
 }
 
-// address returns the address of a machine: that of the newest state, or what its Node says.
+// address returns the address of a machine: what its Node says, or that of the target.
 func (t *turn) address(machine string) string {
-	for _, m := range t.newest().Machines {
+	if n := t.node(machine); n != nil && n.Address != "" {
+		return n.Address
+	}
+	for _, m := range t.target.Machines {
 		if m.Name == machine && !m.Pool && len(m.Addresses()) > 0 {
 			return m.Addresses()[0]
 		}
-	}
-	if n := t.node(machine); n != nil {
-		return n.Address
 	}
 	return ""
 }
@@ -170,6 +189,9 @@ func mark(name, by, cordoned string) string {
 
 // drain drains the Node. One that somebody else has cordoned gets no mark.
 func (t *turn) drain(ctx context.Context, l rollout.Line) error {
+	if err := t.ask(ctx); err != nil { // the look before may be of a while ago
+		return err
+	}
 	n := t.node(t.machine)
 	if n == nil {
 		return nil // nothing is there to drain
@@ -214,24 +236,23 @@ func (t *turn) unmember(ctx context.Context, l rollout.Line) error {
 	if err != nil {
 		return err
 	}
-	for _, m := range memberLine.FindAllStringSubmatch(text, -1) {
-		if m[2] == t.machine {
-			return t.start(ctx, t.on(l.On, l.Command+" remove "+m[1]))
-		}
+	if id := memberID(text, t.machine); id != "" {
+		return t.start(ctx, t.on(l.On, l.Command+" remove "+id))
 	}
 	return nil
 }
 
 // copyOff copies a file off the machine into the working directory, and compares the two.
 func (t *turn) copyOff(ctx context.Context, l rollout.Line) error {
-	name := path.Base(l.Path)
+	name := l.On + "-" + path.Base(l.Path)
 	if t.dry {
 		t.log.raw("# copy " + l.Path + " off " + l.On + " to " + name)
 		return nil
 	}
 	notes := vault.KeepOutOfGit(".", vault.SecretFile{Name: name})
-	// #nosec G304 -- kiln plan names it
-	file, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	part := name + ".part"
+	_ = os.Remove(part)
+	file, err := os.OpenFile(part, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600) // #nosec G304
 	if err != nil {
 		return err
 	}
@@ -244,7 +265,10 @@ func (t *turn) copyOff(ctx context.Context, l rollout.Line) error {
 	}
 	there, err := t.output(ctx, l.On, "sha256sum <"+l.Path)
 	if err == nil && !strings.HasPrefix(there, hex.EncodeToString(sum.Sum(nil))) {
-		err = fmt.Errorf("%s differs from %s on %s", name, l.Path, l.On)
+		err = fmt.Errorf("%s differs from %s on %s", part, l.Path, l.On)
+	}
+	if err == nil {
+		err = os.Rename(part, name)
 	}
 	for _, note := range append(notes, "the snapshot is in "+name+", and holds secrets") {
 		t.log.say("output", t.step.Do, l.On, note)
@@ -252,20 +276,25 @@ func (t *turn) copyOff(ctx context.Context, l rollout.Line) error {
 	return err
 }
 
-// rolledOut waits for pods. It goes on without them if a machine is down: the plan says so.
+// rolledOut waits for pods. While a machine is down it waits for a moment only: the plan says so.
 func (t *turn) rolledOut(ctx context.Context, l rollout.Line) error {
-	err := t.shell(ctx, l.Command+" --timeout="+t.timeout.String())
-	if err == nil || ctx.Err() != nil {
+	if err := t.ask(ctx); err != nil {
 		return err
 	}
-	if asked := t.ask(ctx); asked != nil {
-		return asked
-	}
-	for _, s := range t.steps.Running {
-		if s.Standing == running.Absent || strings.Contains(s.Why, "is not Ready") {
-			t.log.say("wait", t.step.Do, "", "goes on without these pods: a machine is down")
-			return nil
+	down := ""
+	for name, n := range t.nodes {
+		if !n.Ready {
+			down = name
 		}
+	}
+	limit := t.timeout
+	if down != "" {
+		limit = min(limit, grace)
+	}
+	err := t.shell(ctx, l.Command+" --timeout="+limit.String())
+	if err != nil && down != "" {
+		t.log.say("wait", "", "", "goes on without these pods: "+down+" is not Ready")
+		return nil
 	}
 	return err
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
 	"regexp"
 	"slices"
 	"strings"
@@ -14,6 +15,8 @@ import (
 	"kiln.dev/kiln/cmd/kiln/term"
 	"kiln.dev/kiln/render/fleet/rollout"
 	"kiln.dev/kiln/render/fleet/running"
+	"kiln.dev/kiln/render/twin/change"
+	"kiln.dev/kiln/render/twin/review"
 )
 
 // wait waits until a line holds, and fails with the reason why it does not.
@@ -41,7 +44,8 @@ func (r *roller) waitFor(ctx context.Context, machine, what string, holds func()
 		err := holds()
 		var usage term.UsageError
 		switch {
-		case err == nil, errors.As(err, &usage), apiserver.Refused(err):
+		case err == nil, errors.As(err, &usage), apiserver.Refused(err) && !r.answered.Load(),
+			errors.Is(err, errHeld):
 			return err
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
@@ -60,7 +64,7 @@ func (r *roller) waitFor(ctx context.Context, machine, what string, holds func()
 // ready returns why the machine is not ready with its newer document, or nil.
 func (t *turn) ready(ctx context.Context) error {
 	n, before := t.node(t.machine), t.before[t.machine]
-	where, why := t.stands(t.machine)
+	why := ""
 	switch {
 	case n == nil:
 		why = "it has no Node"
@@ -68,10 +72,12 @@ func (t *turn) ready(ctx context.Context) error {
 		why = "its Node is not Ready"
 	case t.booted && before != nil && n.Boot == before.Boot:
 		why = "its Node is that of before: it has not started anew"
-	case where == running.Wanted, where == running.Unsaid && n.SaysDone():
+	case !t.isTarget(n):
+		why = "its Node says that it runs another document, or another kubelet"
+	case !n.SaysDone():
+		why = "its hook is not done: " + cmp.Or(n.Hook, "it says nothing")
+	default:
 		return nil
-	case where != running.Coming:
-		return errors.New("its Node says that it runs another document")
 	}
 	if name := t.successor(); name != "" {
 		t.log.say("wait", "", t.machine, name+" came in its place")
@@ -80,21 +86,27 @@ func (t *turn) ready(ctx context.Context) error {
 	return errors.New(why)
 }
 
+// isTarget reports whether a Node says that it runs the document of the target: of the machine, or
+// of a pool of the step.
+func (t *turn) isTarget(n *running.Node) bool {
+	return slices.ContainsFunc(t.target.Machines, func(m *change.Machine) bool {
+		mine := m.Name == t.machine && !m.Pool || m.Pool && slices.Contains(t.step.Pools, m.Name)
+		return mine && n.Twin == review.DigestOf(m) && n.Kubelet == m.Properties.Value("kubelet")
+	})
+}
+
 // successor returns the new Node of a pool's machine that came in place of this one, under another
 // name; none if none came.
 func (t *turn) successor() string {
 	if !t.booted || !slices.Contains(t.step.Nodes, t.machine) {
 		return ""
 	}
-	for _, s := range t.steps.Running {
-		for _, name := range s.Nodes {
-			t.mutex.Lock()
-			isNew := s.Standing == running.Wanted && t.before[name] == nil && !t.taken[name]
-			t.taken[name] = t.taken[name] || isNew
-			t.mutex.Unlock()
-			if isNew {
-				return name
-			}
+	t.mutex.Lock()
+	defer t.mutex.Unlock()
+	for name, n := range t.nodes {
+		if t.before[name] == nil && !t.taken[name] && n.Ready && n.SaysDone() && t.isTarget(n) {
+			t.taken[name] = true
+			return name
 		}
 	}
 	return ""
@@ -104,36 +116,56 @@ func (t *turn) successor() string {
 // learner.
 var memberLine = regexp.MustCompile(`(?m)^([0-9a-f]+), started, ([^,]+), .*, (true|false)$`)
 
-// votes returns why the machine's member of etcd has no vote, or nil.
+// memberID returns the ID of a machine's member of etcd that has started, none if there is none.
+func memberID(list, machine string) string {
+	for _, m := range memberLine.FindAllStringSubmatch(list, -1) {
+		if m[2] == machine {
+			return m[1]
+		}
+	}
+	return ""
+}
+
+// votes returns why the machine's member of etcd has no vote, or nil. One that was replaced is
+// another member.
 func (t *turn) votes(ctx context.Context, l rollout.Line) error {
 	text, err := t.output(ctx, l.On, l.Command)
 	if err != nil {
 		return err
 	}
-	err = errors.New("it is no member of etcd that has started")
 	for _, m := range memberLine.FindAllStringSubmatch(text, -1) {
-		switch {
-		case m[3] == "true":
+		if m[3] == "true" {
 			return fmt.Errorf("%s is a learner of etcd", m[2])
-		case m[2] == t.machine:
-			err = nil
 		}
 	}
-	return err
+	switch id := memberID(text, t.machine); {
+	case id == "":
+		return errors.New("it is no member of etcd that has started")
+	case id == t.member:
+		return errors.New("its member of etcd is that of before")
+	}
+	return nil
 }
 
-// healthy returns which members of etcd are not healthy, or nil if that is no more than the step
-// says.
+// healthy returns which members of etcd are not healthy, or nil if those are down already.
 func (t *turn) healthy(ctx context.Context, l rollout.Line) error {
-	text, err := t.output(ctx, l.On, l.Command+" 2>&1")
+	text, err := t.output(ctx, l.On, "{ "+l.Command+"; } 2>&1")
 	var sick []string
+	known := 0
 	for line := range strings.Lines(text) {
-		if endpoint, _, isSick := strings.Cut(line, " is unhealthy"); isSick {
-			sick = append(sick, endpoint)
+		endpoint, _, isSick := strings.Cut(line, " is unhealthy")
+		if !isSick {
+			continue
 		}
+		u, _ := url.Parse(endpoint)
+		if u != nil && slices.Contains(l.Down, u.Hostname()) {
+			known++
+			continue
+		}
+		sick = append(sick, endpoint)
 	}
 	switch {
-	case err == nil, len(sick) > 0 && len(sick) <= l.Down:
+	case err == nil, known > 0 && len(sick) == 0:
 		return nil
 	case len(sick) > 0:
 		return fmt.Errorf("etcd is not healthy: %s", strings.Join(sick, ", "))

@@ -167,16 +167,16 @@ func Label(m *change.Machine, name string) (lines []string) {
 // drain returns the command that moves a Node's pods away, and keeps new ones off it.
 func drain(name string) Line {
 	return commands("kubectl drain " + name + " --ignore-daemonsets --delete-emptydir-data")[0].
-		as(Drain)
+		as(Drain).of(name)
 }
 
 // uncordon returns the command that ends what drain began: a Node stays as it is when its machine
 // is replaced.
 func uncordon(names ...string) Line {
-	line := commands("kubectl uncordon " + strings.Join(names, " "))[0].as(Uncordon)
+	line := commands("kubectl uncordon " + strings.Join(names, " "))[0].as(Uncordon).of(names[0])
 	line.Nodes = names
 	return line
 }
 
 // forget returns the command that deletes the Node of a machine that is gone.
-func forget(name string) Line { return commands("kubectl delete node " + name)[0] }
+func forget(name string) Line { return commands("kubectl delete node " + name)[0].of(name) }

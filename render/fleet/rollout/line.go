@@ -18,7 +18,7 @@ const (
 	InPlace              // Command runs, which is kiln apply without the way to the machine
 	Boot                 // the machine gets its Document and an empty disk, and is powered on
 	Destroy              // the machine goes, with its disk
-	Healthy              // Command says that all members of etcd but Down are healthy
+	Healthy              // Command says that all members of etcd are healthy but those at Down
 	Unmember             // Command, with list and remove, takes the machine's member out of etcd
 	Copy                 // Path is copied off the machine On, and the copy is compared with it
 	Ready                // the Node is Ready, and runs the newer document
@@ -26,8 +26,7 @@ const (
 	RolledOut            // Command says that pods are those of the newer state
 )
 
-// Line is a line of a step: its text, and what kiln roll does for it. Text, Command and Document
-// may have NAME for a machine of the step, and OTHER for another member of etcd.
+// Line is a line of a step: its text, and what kiln roll does for it.
 type Line struct {
 	Text     string
 	Act      Act
@@ -36,7 +35,10 @@ type Line struct {
 	Nodes    []string
 	Document string // its folder
 	Path     string
-	Down     int
+	Down     []string // addresses
+	// Named says that the first NAME in Text and Command, and that at the end of Document, stands
+	// for a machine of the step, and Other that OTHER stands for another member of etcd.
+	Named, Other bool
 	// For is the machine that the line is about, if that is one of several of its step.
 	For string
 }
@@ -74,11 +76,29 @@ func commands(texts ...string) (lines []Line) {
 		switch program, _, _ := strings.Cut(text, " "); program {
 		case "kubectl", "kiln", "rm":
 			l.Act = Run
-			l.Command, _, _ = strings.Cut(strings.TrimSuffix(text, " &&"), "  # ")
+			l.Command, _, _ = strings.Cut(text, "  # ")
+			l.Command = strings.TrimSuffix(l.Command, " &&")
 		}
 		lines = append(lines, l)
 	}
 	return lines
+}
+
+// byHand returns lines as ones that are left to a person.
+func byHand(lines []Line) (out []Line) {
+	for _, l := range lines {
+		if l.Act != Say {
+			l = Line{Text: l.Text, Act: ByHand}
+		}
+		out = append(out, l)
+	}
+	return out
+}
+
+// of returns the line as one about a machine, which may be NAME.
+func (l Line) of(name string) Line {
+	l.Named = name == "NAME"
+	return l
 }
 
 // with returns the line with a note behind its text.

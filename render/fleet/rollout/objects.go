@@ -13,6 +13,7 @@ import (
 	"kiln.dev/kiln/pki"
 	"kiln.dev/kiln/render/facts/target"
 	"kiln.dev/kiln/render/fleet/running"
+	"kiln.dev/kiln/render/text/wording"
 	"kiln.dev/kiln/render/twin/change"
 )
 
@@ -68,7 +69,7 @@ func (s *sequencer) applyDocumentsOf(verdict string, drains bool, roles []string
 	inPlace := func(document, name, note string, nodes []string) {
 		command := "kiln apply " + document + since
 		step.How = append(step.How, Line{Act: InPlace, Document: document, Command: command,
-			Text: command + " --ssh " + name + note, Nodes: nodes})
+			Text: command + " --ssh " + name + note, Nodes: nodes}.of(name))
 	}
 	if len(step.Machines) > 0 {
 		name, each := placeholder(step.Machines), of
@@ -82,7 +83,7 @@ func (s *sequencer) applyDocumentsOf(verdict string, drains bool, roles []string
 		inPlace(s.folder()+"/"+name, name, each, nil)
 	}
 	for _, f := range list {
-		if m := f.Machine(); m.Pool {
+		if m := f.Machine(); m.Pool && (s.diff.seen == nil || len(f.nodes) > 0) {
 			inPlace(s.folder()+"/pools/"+m.Name, "NAME", "  # each machine of the pool", f.nodes)
 		}
 	}
@@ -148,10 +149,14 @@ func (s *sequencer) changeNodes() {
 				strings.Join(machines, " "), 1))...)
 		}
 		for _, pool := range pools {
-			if list := nodes[command+" "+pool]; len(list) > 0 {
-				command = strings.Replace(command, "NAME", strings.Join(list, " "), 1)
+			name := "NAME"
+			if s.diff.seen != nil {
+				name = strings.Join(nodes[command+" "+pool], " ")
 			}
-			step.How = append(step.How, commands(command+"  # each machine of pool "+pool)...)
+			if name != "" { // else it has no Nodes
+				step.How = append(step.How, commands(strings.Replace(command, "NAME", name, 1)+
+					"  # each machine of pool "+pool)...)
+			}
 		}
 	}
 	if len(cordoned) > 0 {
@@ -205,8 +210,8 @@ func (s *sequencer) apply(withObjects, withTokens bool) {
 				"(docs/leaked.md)")...)
 	}
 	how, restarted := s.restarted(objects)
-	how = slices.Concat(s.applications(objects), how, tokens)
-	step.How = append(step.How, commands(how...)...)
+	step.How = slices.Concat(step.How, commands(s.applications(objects)...), commands(how...),
+		byHand(commands(tokens...)))
 	step.Wait = s.rollouts(slices.Concat(objects, restarted))
 	s.list = append(s.list, step)
 }
@@ -310,14 +315,14 @@ func (s *sequencer) applications(objects []change.Object) (how []string) {
 	}
 	folder := s.options.Scratch + "objects"
 	how = []string{"kiln unpack " + s.folder() + "/" + s.diff.new.Machines[first].Name +
-		" --out " + folder + " --show-secrets"}
+		" --out " + wording.ShellWord(folder) + " --show-secrets"}
 	slices.SortFunc(objects, change.Object.Before)
 	for _, o := range objects {
 		how[len(how)-1] += " &&" // the last one is the marker: it says that the others are there
 		how = append(how, Application(o, folder))
 	}
 	how[0] += s.ofDocuments()
-	return append(how, "rm -r "+folder)
+	return append(how, "rm -r "+wording.ShellWord(folder))
 }
 
 // rollouts returns the commands that wait for the pods of objects. Those of an object that no
@@ -408,7 +413,7 @@ func (s *sequencer) tokensLeft() (how []string) {
 		if !m.Pool || !left[poolToken+m.Name+".yaml"] {
 			continue
 		}
-		file := s.options.Scratch + m.Name + "-token.yaml"
+		file := m.Name + "-token.yaml"
 		how = append(how, "kiln token manifest "+m.Name+" --out "+file+
 			"  # the bootstrap token of pool "+m.Name,
 			"kubectl apply --server-side --force-conflicts -f "+file, "rm "+file)

@@ -81,8 +81,9 @@ func (s *sequencer) steps() []Step {
 	s.deleteObjects()
 	for i := range s.list {
 		step := &s.list[i]
-		texts := strings.Join(Texts(slices.Concat(step.How, step.Wait)), "\n")
-		if strings.Contains(texts, "OTHER") {
+		if slices.ContainsFunc(slices.Concat(step.How, step.Wait), func(l Line) bool {
+			return l.Other
+		}) {
 			step.How = append(says("OTHER is any other member of etcd than NAME"), step.How...)
 		}
 	}
@@ -191,9 +192,9 @@ func (s *sequencer) members(verdict, role string) {
 				"is one"))
 		}
 	case Add:
-		how(boot("document", document, emptyDisk(list)+s.image(list)))
+		how(boot("document", document, emptyDisk(list)+s.image(list)).of(name))
 	case Replace:
-		how(boot("new document", document, " and an empty disk"+s.image(list)))
+		how(boot("new document", document, " and an empty disk"+s.image(list)).of(name))
 	}
 	if verdict != Remove {
 		if role == controlPlane {
@@ -229,10 +230,11 @@ func (s *sequencer) workers(verdict string) {
 			return []Line{drain(name), {Act: Destroy,
 				Text: "power it off, and destroy its disk or its document"}, forget(name)}, nil
 		case Add:
-			how = append(seeGone(list), boot("document", document, emptyDisk(list)+s.image(list)))
+			how = append(seeGone(list),
+				boot("document", document, emptyDisk(list)+s.image(list)).of(name))
 		default:
 			how = []Line{drain(name),
-				boot("new document", document, " and an empty disk"+s.image(list))}
+				boot("new document", document, " and an empty disk"+s.image(list)).of(name)}
 		}
 		return how, []Line{ready(name, list[0].Machine())}
 	}
@@ -260,6 +262,9 @@ func (s *sequencer) workers(verdict string) {
 			step.Batch = s.share(len(step.Nodes))
 			first += ", as many at a time as --max-unavailable says"
 			step.Then = []Line{uncordon("NAME")}
+		}
+		if len(step.Nodes) == 0 { // nobody knows which ones
+			step.How, step.Wait, step.Then = byHand(step.How), byHand(step.Wait), byHand(step.Then)
 		}
 		if len(step.Nodes) > 0 || verdict == Replace {
 			which := strings.TrimSuffix(first+": "+change.Names(step.Nodes, nil), " ")
@@ -305,10 +310,11 @@ func boot(whose, document, ending string) Line {
 // health returns the command that says whether the members of etcd are healthy before a machine
 // goes, and which of them must be.
 func (s *sequencer) health(list []*decision) Line {
-	var down []string
+	var down, at []string
 	for _, f := range list {
 		if (f.down || f.again) && f.Machine().Member() {
 			down = append(down, f.Machine().Name)
+			at = append(at, f.Machine().Addresses()...)
 		}
 	}
 	which := "all of them, before it goes"
@@ -316,7 +322,7 @@ func (s *sequencer) health(list []*decision) Line {
 		which = "all but " + strings.Join(down, ", ") + ", down already: begin with it"
 	}
 	line := s.etcdctl(list, "endpoint health --cluster").as(Healthy).with("  # " + which)
-	line.Down = len(down)
+	line.Down = at
 	return line
 }
 
@@ -347,12 +353,12 @@ func emptyDisk(list []*decision) string {
 // voting returns what to wait for until a member of etcd, of the machines of a step, has its vote.
 func (s *sequencer) voting(name string, list []*decision) Line {
 	return s.etcdctl(list, "member list").as(Voting).with(
-		" has " + name + " as started, and no learner")
+		" has " + name + " as started, and no learner").of(name)
 }
 
 // ready returns what to wait for until the Node is ready.
 func ready(name string, m *change.Machine) Line {
-	return Line{Act: Ready,
+	return Line{Act: Ready, Named: name == "NAME",
 		Text: "kubectl get node " + name + " says Ready, " + m.Properties.Value("kubelet")}
 }
 
@@ -373,7 +379,7 @@ func etcdctl(name, role, words string) Line {
 	if role == etcdRole {
 		const exec = "ctr -n k8s.io tasks exec --exec-id "
 		return Line{
-			Act: Run, On: name,
+			Act: Run, On: name, Other: name == "OTHER",
 			Text: "on " + name + ", with CONTAINER from ctr -n k8s.io containers ls | grep etcd: " +
 				exec + "etcdctl CONTAINER " + words,
 			Command: `for c in $(ctr -n k8s.io containers ls -q ` +
@@ -383,5 +389,7 @@ func etcdctl(name, role, words string) Line {
 				`echo "no container etcd runs here" >&2; exit 1`,
 		}
 	}
-	return commands("kubectl -n kube-system exec etcd-" + name + " -- " + words)[0]
+	line := commands("kubectl -n kube-system exec etcd-" + name + " -- " + words)[0]
+	line.Other = name == "OTHER"
+	return line
 }

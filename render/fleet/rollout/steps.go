@@ -51,6 +51,8 @@ type Steps struct {
 	Running  []running.Standing `json:"running,omitempty"`
 	Machines []Verdict          `json:"machines"`
 	List     []Step             `json:"steps,omitempty"`
+	// Target is the state that the steps lead to.
+	Target *change.Cluster `json:"-"`
 }
 
 // Verdict is what has to be done with some machines, and why.
@@ -121,6 +123,9 @@ type Options struct {
 	// isHop reports whether the steps are those of one hop of several, and follows whether another
 	// hop comes after it.
 	isHop, follows bool
+	// DoneFor returns more machines that are as a state wants them, although no Node says so; nil
+	// if there are none.
+	DoneFor func(*change.Cluster) []string
 	// Scratch begins the names of files that the commands write and remove; empty for the working
 	// directory.
 	Scratch string
@@ -158,8 +163,8 @@ func (d *transition) decisions() (out []*decision) {
 
 // New returns the steps for a difference. It fails if an option is wrong.
 func New(d *change.Diff, o Options) (*Steps, error) {
-	p := &Steps{}
 	whole := newTransition(d)
+	p := &Steps{Target: whole.new}
 	all := whole.decisions()
 	t, decisions := whole, all
 	if o.Running != nil {

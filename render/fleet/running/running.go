@@ -219,8 +219,10 @@ func newNode(n *object) Node {
 	}
 	_, out.Drained = about.Annotations[DrainedAnnotation]
 	for _, a := range n.Status.Addresses {
-		if _, err := netip.ParseAddr(a.Address); err == nil && a.Type == "InternalIP" {
-			out.Address = cmp.Or(out.Address, a.Address)
+		// A zone may hold any text, and the address becomes a word of commands.
+		ip, err := netip.ParseAddr(a.Address)
+		if err == nil && ip.Zone() == "" && a.Type == "InternalIP" {
+			out.Address = cmp.Or(out.Address, ip.String())
 		}
 	}
 	twin, roots, _ := strings.Cut(about.Annotations[TwinAnnotation], " ")
