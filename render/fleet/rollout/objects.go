@@ -163,6 +163,9 @@ func (s *sequencer) changeNodes() {
 		step.How = append(step.How, uncordon(cordoned...).with(
 			"  # without those that are meant to take no pods"))
 	}
+	if len(step.How) == 0 {
+		return
+	}
 	if n := len(s.list) - 1; n >= 0 && s.list[n].Do == Live &&
 		slices.Equal(s.list[n].Machines, step.Machines) &&
 		slices.Equal(s.list[n].Pools, step.Pools) {
@@ -436,10 +439,14 @@ func tokenEnds(c *change.Cluster) map[string]string {
 // lacking returns the Nodes of a pool that lack what a change would give them, as far as they are
 // known, and whether all Nodes of the machine or pool have it.
 func (s *sequencer) lacking(f *decision, c Change) (names []string, holds bool) {
-	if s.diff.seen == nil || c.Holds == nil {
+	if s.diff.seen == nil {
 		return nil, false
 	}
-	names, found := s.diff.seen.Lacking(f.Machine(), c.Holds)
+	has := c.Holds
+	if has == nil { // nobody can tell
+		has = func(*running.Node) bool { return false }
+	}
+	names, found := s.diff.seen.Lacking(f.Machine(), has)
 	return names, found && len(names) == 0
 }
 
