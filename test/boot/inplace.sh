@@ -277,7 +277,7 @@ scenario_rolls() {
   kubectl run lonely --image kiln.test/probe:1 --image-pull-policy IfNotPresent \
     --overrides '{"spec": {"nodeName": "worker-1"}}'
   rolls old nodes && fail "a pod of nobody"
-  says '^kiln: restart worker-1: kubectl drain .*default/lonely; nothing makes these pods again: '
+  says '^kiln: restart worker-1: kubectl drain .*default/lonely.*; nothing makes these pods again: '
   kubectl delete pod lonely --force
   rolls old nodes || fail "what was mended"
   record "a budget that never yields, and a pod of nobody: it says so, and goes on"
