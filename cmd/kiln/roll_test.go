@@ -115,7 +115,7 @@ func (c *fakeCluster) told(program string, args []string) (string, error) {
 		return c.kubectl(args)
 	case "calls":
 		return strings.Join(c.calls, "\n") + "\n", nil
-	case "boots": // DOCUMENT-DIGEST NODE
+	case "boots": // DOCUMENT-DIGEST NODE KUBELET
 		c.boots++
 		if c.nodes[args[1]] == nil {
 			c.nodes[args[1]] = map[string]any{"metadata": map[string]any{"name": args[1]}}
@@ -123,7 +123,7 @@ func (c *fakeCluster) told(program string, args []string) (string, error) {
 		n := c.nodes[args[1]]
 		of(n, "metadata", "annotations")[running.TwinAnnotation] = args[0]
 		of(n, "metadata", "annotations")[running.HookAnnotation] = "done done"
-		of(n, "status")["nodeInfo"] = map[string]string{"kubeletVersion": "v1.36.4",
+		of(n, "status")["nodeInfo"] = map[string]string{"kubeletVersion": args[2],
 			"bootID": strconv.Itoa(c.boots)}
 		of(n, "status")["conditions"] = []map[string]string{{"type": "Ready", "status": "True"}}
 	case "stubborn": // NODE MESSAGE
@@ -204,7 +204,7 @@ func fakeMachine() {
 		}
 		for _, m := range c.Machines {
 			if m.Name == name {
-				args[0] = m.Twin
+				args = []string{m.Twin, args[1], m.Properties.Value("kubelet")}
 			}
 		}
 	}
