@@ -35,6 +35,7 @@ func TestFailures(t *testing.T) {
 		"plan":            {absent, absent},
 		"platforms":       nil,
 		"render":          {absent, "--out", absent},
+		"roll":            {absent, absent},
 		"report":          {absent, "--out", absent},
 		"schema":          nil,
 		"secrets encrypt": {absent},

@@ -20,7 +20,7 @@ func TestScopeDoc(t *testing.T) {
 		if r.network != "" {
 			connect = append(connect, "`"+verb.CommandPath()+"`")
 		}
-		if r.network == overSSH {
+		if strings.Contains(r.network, "ssh") {
 			logIn = append(logIn, "`"+verb.CommandPath()+"`")
 		}
 		for _, below := range verb.Commands() {
