@@ -26,7 +26,7 @@ var wings = []wing{
 	{"boot", []string{"cmd/kiln/boot"}, 7058},
 	{"vault", []string{"cmd/kiln/vault"}, 4271},
 	{"term", []string{"cmd/kiln/term"}, 1353},
-	{"fleet", []string{"render/fleet"}, 7299},
+	{"fleet", []string{"render/fleet"}, 7306},
 	{"driver", []string{"render"}, 1945},
 	{"explain", []string{"render/explain"}, 782},
 	{"check", []string{"render/check"}, 3717},
