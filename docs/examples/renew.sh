@@ -30,7 +30,8 @@ case $status,$due in
 esac
 # Also what a call that was cut off has rendered.
 git add -A review
-git diff --cached --quiet -- review || git commit -q -m 'The review twin is rendered again' -- review
+git diff --cached --quiet -- review ||
+  git commit -q -m 'The review twin is rendered again' -- review
 kiln roll running:review nodes --kubeconfig "$kubeconfig" "$@"
 git tag --force running
 # Exit code 3 if something else ends: a CA, or a certificate of your own.
