@@ -136,7 +136,7 @@ func (e *StatusError) Error() string {
 			"makes one"
 	case http.StatusForbidden:
 		if text += "; its user needs to read Nodes and the namespace kube-system"; e.Method != get {
-			text += ", and for kiln roll to write there"
+			text += ", and for kiln roll to write Leases in that namespace"
 		}
 	}
 	return text

@@ -49,7 +49,7 @@ With --nodes the plan is that of the hop that comes next.
   kiln plan v1.35:review v1.36:review review
   kubectl get nodes -o json | kiln plan main:review review --nodes -
   kubectl get nodes -o json | kiln plan main~2:review main:review review --nodes -`,
-		Args: term.TakeArgs(2, maxStates, "two states or more, A and B",
+		Args: term.TakeArgs(2, rollout.MaxStates, "two states or more, A and B",
 			"kiln plan review cluster.yaml"),
 		RunE: func(cmd *cobra.Command, list []string) error {
 			if err := cmp.Or(f.check(cmd), f.runs.Check(&f.states.Bundle)); err != nil {
@@ -67,9 +67,6 @@ With --nodes the plan is that of the hop that comes next.
 	f.runs.Flags(cmd)
 	return cmd
 }
-
-// maxStates is how many states plan compares at most.
-const maxStates = 20
 
 // planFlags are the flags of plan.
 type planFlags struct {

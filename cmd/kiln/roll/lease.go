@@ -176,6 +176,13 @@ func (r *roller) hold(ctx context.Context) error {
 	})
 }
 
+// renew writes the Lease with its memory, also if the API server is away for a while.
+func (r *roller) renew(ctx context.Context) error {
+	return r.waitFor(ctx, "", "the Lease", func() error {
+		return r.lease.renew(ctx, r.lease.holder)
+	})
+}
+
 // change changes the memory.
 func (l *lease) change(change func(*memory)) {
 	l.mutex.Lock()

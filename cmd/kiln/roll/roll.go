@@ -28,10 +28,8 @@ import (
 // usualTimeout is how long a command or a wait may take by default.
 const usualTimeout = 15 * time.Minute
 
-const (
-	maxStates    = 20       // that the verb takes
-	maxInventory = 64 << 20 // bytes
-)
+// maxInventory is how many bytes of an inventory are read.
+const maxInventory = 64 << 20
 
 type flags struct {
 	states          state.Reader
@@ -65,14 +63,14 @@ A Lease keeps a second kiln roll away. Only Nodes that it has cordoned itself ta
 again. It needs kubectl. A terminal gets lines of text, everything else lines of JSON,
 unless -o says something else (docs/unattended.md).
 
-In --ssh, --run, --replace and --remove, {node} stands for the name of the machine,
-{address} for its address, and {document} for its folder of documents.`,
+In --ssh, --run, --replace and --remove, {node} stands for the name of the machine and
+{address} for its address; in --replace, {document} stands for its folder of documents.`,
 		Example: `  kiln roll main:review nodes --kubeconfig admin.conf --ssh root@{node} --dry-run
   kiln roll main:review nodes --kubeconfig admin.conf --ssh core@{address}
   kiln roll main:review nodes --kubeconfig admin.conf --run 'ssh {node} sudo sh' \
       --replace 'terraform apply -auto-approve -replace=module.{node}.vm'
   kiln roll v1.35:review nodes-1.36 nodes-1.37 --kubeconfig admin.conf --ssh root@{node}`,
-		Args: term.TakeArgs(2, maxStates, "two states or more, A and B",
+		Args: term.TakeArgs(2, rollout.MaxStates, "two states or more, A and B",
 			"kiln roll main:review nodes --kubeconfig admin.conf"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := f.check(cmd); err != nil {

@@ -28,7 +28,8 @@ const pause = 2 * time.Second
 type roller struct {
 	*flags
 	states []rollout.State
-	target string // the digest of what the machines get
+	digest sync.Map // of the review twin of each machine of the states, once it was asked for
+	target string   // the digest of what the machines get
 	client *apiserver.Client
 	kiln   string // this program
 	log    *log
@@ -52,9 +53,6 @@ func (r *roller) roll(ctx context.Context) error {
 		}
 		steps := r.left()
 		if err := r.require(steps); err != nil {
-			return err
-		}
-		if err := r.checkUntil(); err != nil {
 			return err
 		}
 		if err := r.takeBack(ctx); err != nil {
@@ -96,15 +94,16 @@ func (r *roller) askOnce(ctx context.Context) error {
 		return err
 	}
 	o := r.options
-	o.Running, now.Digest, now.Done = now, review.DigestOf, slices.Clone(r.done)
-	done := r.lease.recall().Done
-	o.DoneFor = func(c *change.Cluster) (names []string) {
-		for _, m := range c.Machines {
-			if slices.Contains(done, doneKey(m)) {
-				names = append(names, m.Name)
+	o.Running, now.Digest, now.Done = now, r.digestOf, slices.Clone(r.done)
+	if done := r.lease.recall().Done; len(done) > 0 {
+		o.DoneFor = func(c *change.Cluster) (names []string) {
+			for _, m := range c.Machines {
+				if slices.Contains(done, r.doneKey(m)) {
+					names = append(names, m.Name)
+				}
 			}
+			return names
 		}
-		return names
 	}
 	steps, err := rollout.Next(r.states, o)
 	if err != nil {
@@ -141,7 +140,17 @@ func (r *roller) keyOf(s *rollout.Step) string {
 }
 
 // doneKey returns a word for a machine with its document.
-func doneKey(m *change.Machine) string { return m.Name + " " + review.DigestOf(m) }
+func (r *roller) doneKey(m *change.Machine) string { return m.Name + " " + r.digestOf(m) }
+
+// digestOf returns the digest of a machine's review twin. Each look at the cluster asks for all.
+func (r *roller) digestOf(m *change.Machine) string {
+	if known, ok := r.digest.Load(m); ok {
+		return known.(string)
+	}
+	digest := review.DigestOf(m)
+	r.digest.Store(m, digest)
+	return digest
+}
 
 // takeBack lets machines take pods again that a kiln roll has drained and changed, before it ended.
 // If it did so later, the pods of the next machine might find no other one.
@@ -191,8 +200,12 @@ func (r *roller) end() (err error) {
 	return err
 }
 
-// require returns an error if the plan is refused, or steps need a person, or flags that say how.
+// require returns an error if --until names nobody, the plan is refused, or steps need a person, or
+// flags that say how.
 func (r *roller) require(steps []*rollout.Step) error {
+	if err := r.checkUntil(); err != nil {
+		return err
+	}
 	var problems []error
 	for _, no := range r.steps.Refused {
 		problems = append(problems, fmt.Errorf("refused: %s: %s; instead: %s", no.Name, no.Why,
@@ -275,14 +288,16 @@ func (r *roller) do(ctx context.Context, s *rollout.Step, batch []string) error 
 	machine := strings.Join(batch, " ")
 	r.log.say("step", s.Do, machine, strings.TrimSpace(s.Do+" "+machine))
 	var settled map[running.Name]bool
-	err := r.waitFor(ctx, "", "workloads", func() (err error) {
-		settled, err = r.settled(ctx)
-		return err
-	})
-	if err != nil {
-		return err
+	if machine != "" {
+		err := r.waitFor(ctx, "", "workloads", func() (err error) {
+			settled, err = r.settled(ctx)
+			return err
+		})
+		if err != nil {
+			return err
+		}
 	}
-	before, target := r.nodes, r.steps.Target
+	before, target, key := r.nodes, r.steps.Target, r.keyOf(s)
 	var group sync.WaitGroup
 	errs := make([]error, len(batch))
 	for i, machine := range batch {
@@ -300,7 +315,12 @@ func (r *roller) do(ctx context.Context, s *rollout.Step, batch []string) error 
 			done = append(done, machine)
 		}
 	}
-	errs = append(errs, r.remember(ctx, s, done, target))
+	if s.Unsure && len(done) > 0 {
+		r.lease.change(func(m *memory) { m.Steps = append(m.Steps, key) })
+		errs = append(errs, r.renew(ctx))
+	} else if !s.Unsure {
+		errs = append(errs, r.remember(ctx, done, target))
+	}
 	if err := errors.Join(errs...); err != nil || machine == "" {
 		return err
 	}
@@ -310,29 +330,22 @@ func (r *roller) do(ctx context.Context, s *rollout.Step, batch []string) error 
 	return sleep(ctx, r.pause)
 }
 
-// remember notes a step or machines of which nothing else says that they are done.
-func (r *roller) remember(
-	ctx context.Context, s *rollout.Step, done []string, target *change.Cluster,
-) error {
-	changed := s.Unsure && len(done) > 0
-	if changed {
-		key := r.keyOf(s)
-		r.lease.change(func(m *memory) { m.Steps = append(m.Steps, key) })
-	}
+// remember notes those machines that are done of which nothing else says so.
+func (r *roller) remember(ctx context.Context, done []string, target *change.Cluster) error {
+	changed := false
 	for _, m := range target.Machines {
-		where := r.stands(m.Name)
-		if !s.Unsure && !m.Pool && slices.Contains(done, m.Name) &&
-			(where == running.Unseen || where == running.Unsaid) {
+		if m.Pool || !slices.Contains(done, m.Name) {
+			continue
+		}
+		if where := r.stands(m.Name); where == running.Unseen || where == running.Unsaid {
 			changed = true
-			r.lease.change(func(now *memory) { now.Done = append(now.Done, doneKey(m)) })
+			r.lease.change(func(now *memory) { now.Done = append(now.Done, r.doneKey(m)) })
 		}
 	}
-	if !changed || ctx.Err() != nil {
+	if !changed {
 		return nil
 	}
-	return r.waitFor(ctx, "", "the Lease", func() error {
-		return r.lease.renew(ctx, r.lease.holder)
-	})
+	return r.renew(ctx)
 }
 
 // stands returns where a machine or a Node stands.

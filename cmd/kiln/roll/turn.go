@@ -98,8 +98,10 @@ func (t *turn) line(ctx context.Context, l rollout.Line) error {
 	if l.Act == rollout.InPlace {
 		on = t.machine
 	}
-	if on != "" && strings.Contains(t.ssh+t.run, "{address}") && t.address(on) == "" {
-		return fmt.Errorf("no address of %s is known for {address}; write {node}", on)
+	if on != "" {
+		if err := t.checkAddress(t.ssh+t.run, on); err != nil {
+			return err
+		}
 	}
 	switch l.Act {
 	case rollout.Say:
@@ -150,8 +152,8 @@ func (t *turn) line(ctx context.Context, l rollout.Line) error {
 
 // users runs a command of the user's.
 func (t *turn) users(ctx context.Context, flag, command, document string) error {
-	if strings.Contains(command, "{address}") && t.address(t.machine) == "" {
-		return fmt.Errorf("%s has {address}, and no address of %s is known", flag, t.machine)
+	if err := t.checkAddress(command, t.machine); err != nil {
+		return err
 	}
 	j := &job{machine: t.machine, script: t.placed(command, t.machine, document), own: true}
 	if err := t.start(ctx, j); err != nil {
@@ -165,6 +167,14 @@ func (t *turn) users(ctx context.Context, flag, command, document string) error 
 func (t *turn) placed(text, machine, document string) string {
 	return strings.NewReplacer("{node}", machine, "{address}", t.address(machine),
 		"{document}", document).Replace(text)
+}
+
+// checkAddress returns an error if a text has {address}, and no address of the machine is known.
+func (t *turn) checkAddress(text, machine string) error {
+	if strings.Contains(text, "{address}") && t.address(machine) == "" {
+		return fmt.Errorf("no address of %s is known for {address}; write {node}", machine)
+	}
+	return nil
 }
 
 // address returns the address of a machine: what its Node says, or that of the target.
@@ -267,13 +277,16 @@ func (t *turn) copyOff(ctx context.Context, l rollout.Line) error {
 	if err == nil && !strings.HasPrefix(there, hex.EncodeToString(sum.Sum(nil))) {
 		err = fmt.Errorf("%s differs from %s on %s", part, l.Path, l.On)
 	}
-	if err == nil {
-		err = os.Rename(part, name)
+	if err != nil {
+		return err
+	}
+	if err := os.Rename(part, name); err != nil {
+		return err
 	}
 	for _, note := range append(notes, "the snapshot is in "+name+", and holds secrets") {
 		t.log.say("output", t.step.Do, l.On, note)
 	}
-	return err
+	return nil
 }
 
 // rolledOut waits for pods. While a machine is down it waits for a moment only: the plan says so.

@@ -16,7 +16,6 @@ import (
 	"kiln.dev/kiln/render/fleet/rollout"
 	"kiln.dev/kiln/render/fleet/running"
 	"kiln.dev/kiln/render/twin/change"
-	"kiln.dev/kiln/render/twin/review"
 )
 
 // wait waits until a line holds, and fails with the reason why it does not.
@@ -32,7 +31,10 @@ func (t *turn) wait(ctx context.Context, l rollout.Line) error {
 		case rollout.Healthy:
 			return t.healthy(ctx, l)
 		}
-		return cmp.Or(t.askOnce(ctx), t.ready(ctx))
+		if err := t.askOnce(ctx); err != nil {
+			return err
+		}
+		return t.ready(ctx)
 	})
 }
 
@@ -91,7 +93,7 @@ func (t *turn) ready(ctx context.Context) error {
 func (t *turn) isTarget(n *running.Node) bool {
 	return slices.ContainsFunc(t.target.Machines, func(m *change.Machine) bool {
 		mine := m.Name == t.machine && !m.Pool || m.Pool && slices.Contains(t.step.Pools, m.Name)
-		return mine && n.Twin == review.DigestOf(m) && n.Kubelet == m.Properties.Value("kubelet")
+		return mine && n.Twin == t.digestOf(m) && n.Kubelet == m.Properties.Value("kubelet")
 	})
 }
 

@@ -93,6 +93,9 @@ type Step struct {
 // MaxUnavailable is the usual number of workers that may be away at the same time.
 const MaxUnavailable = "10%"
 
+// MaxStates is how many states a plan compares at most.
+const MaxStates = 20
+
 // Words returns the words for what steps do.
 func Words() []string { return slices.Sorted(maps.Keys(doing)) }
 
