@@ -63,19 +63,13 @@ func newStdoutError(failure error) error {
 	return stdoutError{failure}
 }
 
-// reportedError comes from a verb whose report says already why it failed.
-type reportedError struct{ error }
-
-// Unwrap returns why the verb failed.
-func (e reportedError) Unwrap() error { return e.error }
-
 // reportsFailure reports whether standard output is to say, with -o json, why a verb failed: unless
 // the verb's own report says it already.
 func reportsFailure(verb *cobra.Command, args []string, err error) bool {
-	var printed reportedError
+	var reported term.ReportedError
 	var late term.ReportError
 	return err != nil && !errors.Is(err, term.ErrDifferent) && !errors.Is(err, term.ErrRefused) &&
-		!errors.As(err, &printed) && !errors.As(err, &late) && wantsJSON(verb, args)
+		!errors.As(err, &reported) && !errors.As(err, &late) && wantsJSON(verb, args)
 }
 
 // wantsJSON reports whether the command line asks for JSON, in any place: a wrong flag ends the

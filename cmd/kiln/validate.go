@@ -56,7 +56,7 @@ func validate(cmd *cobra.Command, s *folder.Input, form string) error {
 		Warnings []config.Problem `json:"warnings,omitempty"`
 	}{err == nil, term.NewFailure(code, err), warnings})
 	if err != nil {
-		return reportedError{err}
+		return term.ReportedError{Err: err}
 	}
 	return failed
 }

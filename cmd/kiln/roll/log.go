@@ -19,7 +19,7 @@ type log struct {
 // event is a line for programs.
 type event struct {
 	Time    time.Time `json:"time"`
-	Event   string    `json:"event"` // step, run, output, wait, left or done
+	Event   string    `json:"event"` // step, run, output, wait, left, done or failed
 	Step    string    `json:"step,omitempty"`
 	Machine string    `json:"machine,omitempty"`
 	Text    string    `json:"text"`

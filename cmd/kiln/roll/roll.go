@@ -3,6 +3,7 @@
 package roll
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -10,6 +11,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"syscall"
@@ -23,6 +25,7 @@ import (
 	"kiln.dev/kiln/render"
 	"kiln.dev/kiln/render/fleet/rollout"
 	"kiln.dev/kiln/render/folder"
+	"kiln.dev/kiln/render/text/wording"
 )
 
 // usualTimeout is how long a command or a wait may take by default.
@@ -105,7 +108,33 @@ In --ssh, --run, --replace and --remove, {node} stands for the name of the machi
 	set.StringSliceVar(&f.options.Force, "force", nil,
 		"override the refusal with this `NAME`: "+strings.Join(rollout.Refusals(), ", "))
 	term.OutputFlag(cmd, &f.form, "progress")
+	set.Lookup("output").DefValue = "text on a terminal, else json"
 	return cmd
+}
+
+// placeholder is a word in braces in a command of the user's.
+var placeholder = regexp.MustCompile(`\{(\w+)\}`)
+
+// checkPlaceholders returns an error if a command has a word in braces that looks like one that
+// kiln roll fills in, and is none.
+func (f *flags) checkPlaceholders() error {
+	all := []string{"node", "address", "document"}
+	for _, c := range []struct {
+		flag, text string
+		filled     []string
+	}{
+		{"ssh", f.ssh, all[:2]}, {"run", f.run, all[:2]},
+		{"replace", f.replace, all}, {"remove", f.remove, all[:2]},
+	} {
+		for _, m := range placeholder.FindAllStringSubmatch(c.text, -1) {
+			if !slices.Contains(c.filled, m[1]) && wording.Nearest(m[1], all) != "" {
+				return term.UsageErrorf("--%s %s: kiln roll fills in {%s} there, and not %s%s",
+					c.flag, c.text, strings.Join(c.filled, "}, {"), m[0],
+					wording.Hint(m[1], c.filled))
+			}
+		}
+	}
+	return nil
 }
 
 // check returns an error if flags are wrong or contradict each other, and completes them.
@@ -134,7 +163,7 @@ func (f *flags) check(cmd *cobra.Command) error {
 	case f.pause < 0:
 		return term.UsageErrorf("--pause-after %s: want a time that is not negative", f.pause)
 	}
-	return term.CheckSSH(f.ssh)
+	return cmp.Or(term.CheckSSH(f.ssh), f.checkPlaceholders())
 }
 
 // start reads the states, takes the Lease, and rolls.
@@ -189,7 +218,11 @@ func (f *flags) start(cmd *cobra.Command, args []string) (err error) {
 	if r.start(ctx, kubectl) != nil {
 		return errors.New("there is no program kubectl, with which kiln roll drains and applies")
 	}
-	return r.held(ctx)
+	if err = r.held(ctx); err != nil && r.log.json && !errors.Is(err, term.ErrDifferent) {
+		r.log.say("failed", "", "", err.Error())
+		return term.ReportedError{Err: err}
+	}
+	return err
 }
 
 // held rolls while it holds the Lease.

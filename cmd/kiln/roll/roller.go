@@ -376,13 +376,25 @@ func (r *roller) print(ctx context.Context) error {
 	if err := r.require(steps); err != nil {
 		return err
 	}
+	for i := range r.steps.List {
+		if s := &r.steps.List[i]; slices.Contains(r.skip, s.Do) {
+			r.log.raw("# left out, as --skip says: " + s.Title())
+		}
+	}
 	for i, s := range steps {
 		r.log.raw(fmt.Sprintf("# %d. %s", i+1, s.Title()))
-		for _, machine := range machines(s) {
+		all := *s
+		all.Batch = len(machines(s))
+		batch := r.batch(&all, steps[i+1:])
+		for _, machine := range batch {
 			t := &turn{roller: r, step: s, machine: machine, target: r.steps.Target}
 			if err := t.all(ctx); err != nil {
 				return err
 			}
+		}
+		if len(batch) < all.Batch {
+			r.log.raw("# it ends here, as --until says")
+			return nil
 		}
 	}
 	return nil

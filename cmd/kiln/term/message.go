@@ -53,6 +53,15 @@ func (e ReportError) Error() string { return e.Err.Error() }
 // Unwrap returns the error of the writer.
 func (e ReportError) Unwrap() error { return e.Err }
 
+// ReportedError comes from a verb whose report says already why it failed.
+type ReportedError struct{ Err error }
+
+// Error returns why the verb failed.
+func (e ReportedError) Error() string { return e.Err.Error() }
+
+// Unwrap returns why the verb failed.
+func (e ReportedError) Unwrap() error { return e.Err }
+
 // Report prints for programs what a verb has written. Its error is a ReportError.
 func Report(w io.Writer, report any) error {
 	if err := JSON(w, report); err != nil {
