@@ -9,6 +9,15 @@ set -eu
 within=${1:?the first word is a time, such as 60d} kubeconfig=${2:?the second word is a kubeconfig}
 shift 2
 
+# roll rolls out the documents in nodes, which are those of the tag rolling.
+roll() {
+  kiln roll running:review nodes --kubeconfig "$kubeconfig" "$@"
+  git tag --force running 'rolling^{}'
+  git tag --delete rolling
+}
+# A roll-out that has not ended goes first: its machines run documents of two states.
+! git rev-parse --quiet --verify refs/tags/rolling >/dev/null || roll "$@"
+
 git diff --quiet HEAD -- cluster.yaml || {
   echo "renew.sh: cluster.yaml has changes that are not committed" >&2
   exit 1
@@ -32,7 +41,7 @@ esac
 git add -A review
 git diff --cached --quiet -- review ||
   git commit -q -m 'The review twin is rendered again' -- review
-kiln roll running:review nodes --kubeconfig "$kubeconfig" "$@"
-git tag --force running
+git tag rolling
+roll "$@"
 # Exit code 3 if something else ends: a CA, or a certificate of your own.
 kiln certs running:review --fail-within "$within" >/dev/null

@@ -23,16 +23,20 @@ type job struct {
 	script  string    // of kiln plan, or the user's
 	input   string    // for standard input
 	out     io.Writer // for standard output; nil to tell of its lines
-	silent  bool      // nothing is told of it
-	own     bool      // the script is the user's
+	silent  bool      // nothing is told of it, and it changes nothing: it needs no Lease
+	own     bool      // the script is the user's, and runs as it stands
 }
 
-// grace is how much longer than --timeout a program may run, which has that limit itself as a rule,
-// and how long it may take to end.
+// grace is how much longer than --timeout a program may run, which has that limit itself as a rule;
+// how long it may take to end; and how long pods may take while a machine is down.
 const grace = 10 * time.Second
 
-// start runs a job. In a dry run it prints it.
-func (r *roller) start(ctx context.Context, j *job) error {
+// kilnDifferent is the exit code of kiln for something that differs.
+const kilnDifferent = 3
+
+// runJob runs a job. In a dry run it prints it. The error is term.ErrDifferent if kiln was run, and
+// something differs.
+func (r *roller) runJob(ctx context.Context, j *job) error {
 	if r.dry {
 		r.log.raw(j.script)
 		if j.input != "" {
@@ -49,10 +53,11 @@ func (r *roller) start(ctx context.Context, j *job) error {
 	limited, cancel := context.WithTimeout(ctx, r.timeout+grace)
 	defer cancel()
 	script := j.script
-	switch program, rest, _ := strings.Cut(script, " "); {
+	program, rest, _ := strings.Cut(script, " ")
+	switch {
 	case j.own:
 	case program == "kiln":
-		script = `exec "$0" ` + rest
+		script = `exec "$0" ` + rest // $0 is the last word of term.Command below
 	case program == "kubectl" || program == "ssh":
 		script = "exec " + script // this program gets the signal, and not the shell
 	}
@@ -65,6 +70,9 @@ func (r *roller) start(ctx context.Context, j *job) error {
 		cmd.Stdout = messages
 	}
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
+	if j.own && j.input == "" {
+		term.EndWithChildren(cmd)
+	}
 	cmd.WaitDelay = grace
 	err := cmd.Run()
 	messages.flush()
@@ -73,10 +81,16 @@ func (r *roller) start(ctx context.Context, j *job) error {
 		return nil
 	case ctx.Err() != nil:
 		return ctx.Err()
-	case limited.Err() != nil:
-		err = fmt.Errorf("it has not ended within %s", r.timeout)
+	}
+	var exit *exec.ExitError
+	if program == "kiln" && errors.As(err, &exit) && exit.ExitCode() == kilnDifferent {
+		return term.ErrDifferent
 	}
 	text, hint := messages.reason()
+	if limited.Err() != nil {
+		late := fmt.Sprintf("it has not ended within %s", r.timeout)
+		text = strings.TrimSuffix(late+": "+text, ": ")
+	}
 	return fmt.Errorf("%s: %s%s", j.script, cmp.Or(text, err.Error()), hint)
 }
 
@@ -84,14 +98,14 @@ func (r *roller) start(ctx context.Context, j *job) error {
 // runs it once more if the API server was away.
 func (t *turn) shell(ctx context.Context, script string) error {
 	j := &job{machine: t.machine, script: script}
-	err := t.start(ctx, j)
+	err := t.runJob(ctx, j)
 	if err == nil || ctx.Err() != nil || t.askOnce(ctx) == nil {
 		return err
 	}
 	if err := t.ask(ctx); err != nil {
 		return err
 	}
-	return t.start(ctx, j)
+	return t.runJob(ctx, j)
 }
 
 // on returns a job that runs a script as root on a machine, or here if that is empty. It goes there
@@ -114,7 +128,7 @@ func (t *turn) output(ctx context.Context, machine, script string) (string, erro
 	var out bytes.Buffer
 	j := t.on(machine, script)
 	j.out, j.silent = &out, true
-	err := t.start(ctx, j)
+	err := t.runJob(ctx, j)
 	return out.String(), err
 }
 

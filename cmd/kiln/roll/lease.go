@@ -62,7 +62,7 @@ func (r *roller) take(ctx context.Context) (*lease, error) {
 	}
 	l := &lease{client: r.client, holder: fmt.Sprintf("%s on %s, process %d, %s", who.Username,
 		host, os.Getpid(), time.Now().UTC().Format(time.RFC3339Nano))}
-	seen, since := "", time.Now()
+	seen, since := "", time.Time{}
 	for {
 		var now *coordinationv1.Lease
 		err := r.waitFor(ctx, "", "the API server", func() (err error) {
@@ -79,20 +79,20 @@ func (r *roller) take(ctx context.Context) (*lease, error) {
 		switch {
 		case holder == "" || seen == now.ResourceVersion && time.Since(since) > leaseTime:
 			_ = json.Unmarshal([]byte(now.Annotations[memoryAnnotation]), &l.memory)
-			if l.memory.Target != r.target {
-				l.memory = memory{Target: r.target}
+			if l.memory.Target != r.digestOfAll {
+				l.memory = memory{Target: r.digestOfAll}
 			}
 			if err = l.write(ctx, now, l.holder); !hasCode(err, http.StatusConflict) {
 				return l, err
 			}
 		case seen == "":
-			seen = now.ResourceVersion
+			seen, since = now.ResourceVersion, time.Now()
 			r.log.say("wait", "", "", fmt.Sprintf("%s holds the Lease kube-system/%s; it is free "+
 				"if nobody renews it for %s", holder, leaseName, leaseTime))
 		case seen != now.ResourceVersion:
 			return nil, fmt.Errorf("%w: %s; wait until it ends, or stop it", errHeld, holder)
 		}
-		if err := sleep(ctx, pause); err != nil {
+		if err := sleep(ctx, pollTime); err != nil {
 			return nil, err
 		}
 	}
@@ -153,27 +153,27 @@ func (l *lease) renew(ctx context.Context, holder string) error {
 // keep renews the Lease until the context ends, and ends that if somebody else has the Lease.
 func (l *lease) keep(ctx context.Context, lost context.CancelCauseFunc) {
 	for sleep(ctx, renewTime) == nil {
-		if err := l.renew(ctx, l.holder); errors.Is(err, errHeld) {
+		limited, cancel := context.WithTimeout(ctx, renewTime)
+		if err := l.renew(limited, l.holder); errors.Is(err, errHeld) {
 			lost(err)
 		}
+		cancel()
 	}
 }
 
-// hold waits until the Lease is sure to be held while something begins: nobody could renew it for a
-// while, if the API server was away.
+// hold waits until the Lease is sure to be held while something begins: keep could not renew it
+// while the API server was away.
 func (r *roller) hold(ctx context.Context) error {
-	if r.lease == nil {
+	if r.lease == nil || r.lease.isFresh() {
 		return nil
 	}
-	return r.waitFor(ctx, "", "the Lease", func() error {
-		r.lease.mutex.Lock()
-		held := time.Since(r.lease.wrote) < leaseTime-renewTime
-		r.lease.mutex.Unlock()
-		if held {
-			return nil
-		}
-		return r.lease.renew(ctx, r.lease.holder)
-	})
+	return r.renew(ctx)
+}
+
+func (l *lease) isFresh() bool {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	return time.Since(l.wrote) < leaseTime-renewTime
 }
 
 // renew writes the Lease with its memory, also if the API server is away for a while.

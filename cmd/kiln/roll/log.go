@@ -54,12 +54,11 @@ func (l *log) say(what, step, machine, text string) {
 // raw prints a line of a dry run.
 func (l *log) raw(line string) { term.Printf(l.out, "%s\n", line) }
 
-// lines is a writer that tells of each line, and keeps the last ones.
+// lines is a writer for one program, which tells of each line and keeps the last ones.
 type lines struct {
 	log     *log
 	machine string
 	silent  bool // the lines are kept, and not told
-	mutex   sync.Mutex
 	part    []byte
 	last    []string
 }
@@ -70,14 +69,13 @@ const (
 )
 
 func (w *lines) Write(text []byte) (int, error) {
-	w.mutex.Lock()
-	defer w.mutex.Unlock()
 	for _, b := range text {
-		if b != '\n' && len(w.part) < maxPart {
-			w.part = append(w.part, b)
-			continue
+		if b == '\n' || len(w.part) == maxPart {
+			w.flush()
 		}
-		w.flush()
+		if b != '\n' {
+			w.part = append(w.part, b)
+		}
 	}
 	return len(text), nil
 }

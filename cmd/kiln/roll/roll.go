@@ -79,7 +79,7 @@ In --ssh, --run, --replace and --remove, {node} stands for the name of the machi
 			if err := f.check(cmd); err != nil {
 				return err
 			}
-			return f.start(cmd, args)
+			return f.begin(cmd, args)
 		},
 	}
 	set := cmd.Flags()
@@ -103,7 +103,7 @@ In --ssh, --run, --replace and --remove, {node} stands for the name of the machi
 		"snapshot: you did it, or want none")
 	term.DurationFlag(cmd, &f.timeout, "timeout", usualTimeout, "let a drain, a command or a "+
 		"wait take this `TIME`")
-	set.StringSliceVar(&f.done, "done", nil, "the machine with this `NAME` is as the newer state "+
+	set.StringSliceVar(&f.done, "done", nil, "the machine with this `NAME` is as the last state "+
 		"wants it, although no Node says so")
 	set.StringSliceVar(&f.options.Force, "force", nil,
 		"override the refusal with this `NAME`: "+strings.Join(rollout.Refusals(), ", "))
@@ -145,12 +145,10 @@ func (f *flags) check(cmd *cobra.Command) error {
 		f.form = "json"
 	}
 	word, _, _ := strings.Cut(f.until, ":")
-	for flag, words := range map[string][]string{"until": {word}, "skip": f.skip} {
-		for _, word := range words {
-			if word != "" && !slices.Contains(rollout.Words(), word) {
-				return term.UsageErrorf("--%s %s: no step is called so; there are %s", flag, word,
-					strings.Join(rollout.Words(), ", "))
-			}
+	for i, word := range append([]string{word}, f.skip...) {
+		if word != "" && !slices.Contains(rollout.Words(), word) {
+			return term.UsageErrorf("--%s %s: no step is called so; there are %s",
+				[]string{"until", "skip"}[min(i, 1)], word, strings.Join(rollout.Words(), ", "))
 		}
 	}
 	switch {
@@ -166,10 +164,10 @@ func (f *flags) check(cmd *cobra.Command) error {
 	return cmp.Or(term.CheckSSH(f.ssh), f.checkPlaceholders())
 }
 
-// start reads the states, takes the Lease, and rolls.
-func (f *flags) start(cmd *cobra.Command, args []string) (err error) {
+// begin reads the states, takes the Lease, and rolls.
+func (f *flags) begin(cmd *cobra.Command, args []string) (err error) {
 	r := &roller{flags: f, log: &log{out: cmd.OutOrStdout(), json: f.form == "json"},
-		taken: map[string]bool{}}
+		claimed: map[string]bool{}}
 	for _, arg := range args {
 		s, err := f.states.Named(arg)
 		if err != nil {
@@ -186,7 +184,7 @@ func (f *flags) start(cmd *cobra.Command, args []string) (err error) {
 	if err != nil {
 		return err
 	}
-	r.target = fmt.Sprintf("%x", sha256.Sum256(inventory))
+	r.digestOfAll = fmt.Sprintf("%x", sha256.Sum256(inventory))
 	if f.kubeconfig == "" {
 		if f.kubeconfig, err = apiserver.DefaultPath(); err != nil {
 			return err
@@ -215,7 +213,7 @@ func (f *flags) start(cmd *cobra.Command, args []string) (err error) {
 		return r.print(ctx)
 	}
 	kubectl := &job{script: "command -v kubectl", silent: true}
-	if r.start(ctx, kubectl) != nil {
+	if r.runJob(ctx, kubectl) != nil {
 		return errors.New("there is no program kubectl, with which kiln roll drains and applies")
 	}
 	if err = r.held(ctx); err != nil && r.log.json && !errors.Is(err, term.ErrDifferent) {

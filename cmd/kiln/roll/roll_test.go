@@ -51,14 +51,15 @@ func TestBatch(t *testing.T) {
 		"": {"a", "b"}, "apply": {"a", "b"}, "replace": nil, "replace:a": {}, "replace:b": {"a"},
 		"replace:c": {"a", "b"},
 	} {
-		require.Equal(t, want, (&roller{flags: &flags{until: until}}).batch(step, nil), until)
+		r := &roller{flags: &flags{until: until}}
+		require.Equal(t, want, r.batch(step, step.Batch, nil), until)
 	}
 	gone := &roller{flags: &flags{until: "replace:d"}}
-	require.Empty(t, gone.batch(step, nil), "it is done already")
-	require.Len(t, gone.batch(step, []*rollout.Step{
+	require.Empty(t, gone.batch(step, step.Batch, nil), "it is done already")
+	require.Len(t, gone.batch(step, step.Batch, []*rollout.Step{
 		{Do: rollout.Replace, Machines: []string{"d"}}}), 2, "it comes later")
 	require.Equal(t, []string{""},
-		(&roller{flags: &flags{}}).batch(&rollout.Step{Do: "apply"}, nil))
+		(&roller{flags: &flags{}}).batch(&rollout.Step{Do: "apply"}, 0, nil))
 }
 
 // TestPlaced: what a Node says of itself cannot become another word of a command.

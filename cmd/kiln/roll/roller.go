@@ -21,27 +21,28 @@ import (
 	"kiln.dev/kiln/render/twin/review"
 )
 
-// pause is the time between two looks at the cluster.
-const pause = 2 * time.Second
+// pollTime is the time between two looks at the cluster.
+const pollTime = 2 * time.Second
 
 // roller does the steps.
 type roller struct {
 	*flags
-	states []rollout.State
-	digest sync.Map // of the review twin of each machine of the states, once it was asked for
-	target string   // the digest of what the machines get
-	client *apiserver.Client
-	kiln   string // this program
-	log    *log
-	lease  *lease // nil in a dry run
+	states      []rollout.State
+	digest      sync.Map // of the review twin of each machine of the states, once it was asked for
+	digestOfAll string   // of what the machines get: of their inventory
+	client      *apiserver.Client
+	kiln        string // this program
+	log         *log
+	lease       *lease // nil in a dry run
 
 	asking   sync.Mutex  // one asks after the other
 	answered atomic.Bool // the API server has answered
 
-	mutex sync.Mutex // of what follows
-	steps *rollout.Steps
-	nodes map[string]*running.Node
-	taken map[string]bool // new Nodes that came in place of others
+	mutex   sync.Mutex // of what follows
+	steps   *rollout.Steps
+	nodes   map[string]*running.Node
+	claimed map[string]bool // new Nodes that came in place of others
+	isLeft  bool            // something that no later plan names is left to a person
 }
 
 // roll does the first step that is left, and asks again, until none is left.
@@ -55,7 +56,7 @@ func (r *roller) roll(ctx context.Context) error {
 		if err := r.require(steps); err != nil {
 			return err
 		}
-		if err := r.takeBack(ctx); err != nil {
+		if err := r.uncordonDone(ctx); err != nil {
 			return err
 		}
 		i := slices.IndexFunc(steps, hasWork)
@@ -63,7 +64,7 @@ func (r *roller) roll(ctx context.Context) error {
 			return r.end()
 		}
 		s := steps[i]
-		batch := r.batch(s, steps[i+1:])
+		batch := r.batch(s, s.Batch, steps[i+1:])
 		if len(batch) == 0 {
 			r.log.say("left", s.Do, "", s.Title()+", as --until says")
 			return term.ErrDifferent
@@ -96,7 +97,7 @@ func (r *roller) askOnce(ctx context.Context) error {
 	o := r.options
 	o.Running, now.Digest, now.Done = now, r.digestOf, slices.Clone(r.done)
 	if done := r.lease.recall().Done; len(done) > 0 {
-		o.DoneFor = func(c *change.Cluster) (names []string) {
+		o.Remembered = func(c *change.Cluster) (names []string) {
 			for _, m := range c.Machines {
 				if slices.Contains(done, r.doneKey(m)) {
 					names = append(names, m.Name)
@@ -134,7 +135,11 @@ func (r *roller) left() (steps []*rollout.Step) {
 
 // keyOf returns a word for a step of the present hop.
 func (r *roller) keyOf(s *rollout.Step) string {
-	text := strings.Join(append(rollout.Texts(s.How), s.Do, r.steps.Hop), "\n")
+	lines := rollout.Texts(s.How)
+	if s.Do == rollout.Snapshot {
+		lines = nil // of whichever member: one is enough
+	}
+	text := strings.Join(append(lines, s.Do, r.steps.Hop), "\n")
 	sum := sha256.Sum256([]byte(strings.ReplaceAll(text, r.options.Scratch, "")))
 	return hex.EncodeToString(sum[:8])
 }
@@ -152,16 +157,16 @@ func (r *roller) digestOf(m *change.Machine) string {
 	return digest
 }
 
-// takeBack lets machines take pods again that a kiln roll has drained and changed, before it ended.
-// If it did so later, the pods of the next machine might find no other one.
-func (r *roller) takeBack(ctx context.Context) error {
+// uncordonDone lets machines take pods again that a kiln roll has drained and changed, before it
+// ended. If it did so later, the pods of the next machine might find no other one. A mark on a Node
+// that takes pods is of a drain that a person has ended: it goes.
+func (r *roller) uncordonDone(ctx context.Context) error {
 	for _, name := range slices.Sorted(maps.Keys(r.nodes)) {
 		n := r.nodes[name]
 		if !n.Drained || n.Cordoned && r.stands(name) != running.Wanted {
 			continue
 		}
-		back := &job{machine: name, script: mark(name, "null", "null")}
-		if err := r.start(ctx, back); err != nil {
+		if err := r.runJob(ctx, takePods(name)); err != nil {
 			return err
 		}
 	}
@@ -169,9 +174,9 @@ func (r *roller) takeBack(ctx context.Context) error {
 }
 
 // hasWork reports whether a step has something to do for kiln: not if its lines are for people, or
-// uncordon what somebody else has cordoned.
+// uncordon Nodes. Those that kiln roll has drained take pods again by then.
 func hasWork(s *rollout.Step) bool {
-	return len(s.Wait) > 0 || slices.ContainsFunc(s.How, func(l rollout.Line) bool {
+	return slices.ContainsFunc(slices.Concat(s.How, s.Wait), func(l rollout.Line) bool {
 		return l.Act != rollout.Say && l.Act != rollout.ByHand && l.Act != rollout.Uncordon
 	})
 }
@@ -188,11 +193,21 @@ func (r *roller) end() (err error) {
 		}
 	}
 	for _, s := range r.left() {
-		for _, l := range s.How {
+		for _, l := range slices.Concat(s.How, s.Wait) {
 			if l.Act == rollout.ByHand || l.Act == rollout.Uncordon {
 				left(s, l.Text)
 			}
 		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(r.nodes)) {
+		if r.nodes[name].Drained {
+			r.log.say("left", "", name,
+				"kubectl uncordon "+name+": an earlier kiln roll drained it")
+			err = term.ErrDifferent
+		}
+	}
+	if err == nil && r.isLeft {
+		return term.ErrDifferent
 	}
 	if err == nil {
 		r.log.say("done", "", "", "nothing is left to do")
@@ -200,8 +215,8 @@ func (r *roller) end() (err error) {
 	return err
 }
 
-// require returns an error if --until names nobody, the plan is refused, or steps need a person, or
-// flags that say how.
+// require returns an error if --until names nobody, the plan is refused, the next step needs a
+// person, steps need flags that say how, or documents that no argument names.
 func (r *roller) require(steps []*rollout.Step) error {
 	if err := r.checkUntil(); err != nil {
 		return err
@@ -212,17 +227,21 @@ func (r *roller) require(steps []*rollout.Step) error {
 			no.Instead))
 	}
 	missing := map[string][]string{}
+	next := slices.IndexFunc(steps, hasWork)
 	for i, s := range steps {
-		if s.Person && i == 0 && !r.dry {
-			lines := rollout.Texts(slices.Concat(s.How, s.Wait, s.Then))
+		if s.Person && i == next && !r.dry {
+			lines := rollout.Texts(s.Lines())
 			problems = append(problems, fmt.Errorf("%s: this step is yours: %s; then the same "+
 				"command goes on (after a snapshot with --skip snapshot)", s.Title(),
 				strings.Join(lines, "; ")))
 		}
-		for _, l := range slices.Concat(s.How, s.Wait, s.Then) {
+		for _, l := range s.Lines() {
 			flag := ""
 			switch {
 			case s.Person:
+			case l.Act != rollout.Say && l.Act != rollout.ByHand && !r.hasDocuments():
+				return fmt.Errorf("%s: the folder of documents of %s is needed: name it in place "+
+					"of the state", s.Title(), r.steps.Target.Version)
 			case l.Act == rollout.Boot && r.replace == "":
 				flag = "--replace COMMAND"
 			case l.Act == rollout.Destroy && r.remove == "":
@@ -242,16 +261,23 @@ func (r *roller) require(steps []*rollout.Step) error {
 	return errors.Join(problems...)
 }
 
-// batch returns the next machines of a step, one empty name if it has none. It returns none where
-// --until says so: also if the machine that it names is in no step any more.
-func (r *roller) batch(s *rollout.Step, later []*rollout.Step) []string {
+// hasDocuments reports whether the target of the present hop was named as a folder of documents.
+func (r *roller) hasDocuments() bool {
+	return slices.ContainsFunc(r.states, func(s rollout.State) bool {
+		return s.Cluster == r.steps.Target && s.Documents != ""
+	})
+}
+
+// batch returns the next machines of a step, at most so many, and one empty name if it has none. It
+// returns none where --until says so: also if the machine that it names is in no step any more.
+func (r *roller) batch(s *rollout.Step, most int, later []*rollout.Step) []string {
 	all := machines(s)
-	list := all[:min(max(1, s.Batch), len(all))]
+	list := all[:min(max(1, most), len(all))]
 	switch word, machine, _ := strings.Cut(r.until, ":"); {
 	case word != s.Do:
 	case slices.Contains(list, machine):
-		list = list[:slices.Index(list, machine)]
-	case slices.Contains(all, machine):
+		list = list[:slices.Index(list, machine)] // those before it
+	case slices.Contains(all, machine): // its turn comes later in this step
 	case machine == "" || !slices.ContainsFunc(later, func(s *rollout.Step) bool {
 		return s.Do == word && slices.Contains(machines(s), machine)
 	}):
@@ -316,6 +342,11 @@ func (r *roller) do(ctx context.Context, s *rollout.Step, batch []string) error 
 		}
 	}
 	if s.Unsure && len(done) > 0 {
+		for _, l := range s.How {
+			if l.Act == rollout.ByHand {
+				r.leave(l.Text, s.Do, "")
+			}
+		}
 		r.lease.change(func(m *memory) { m.Steps = append(m.Steps, key) })
 		errs = append(errs, r.renew(ctx))
 	} else if !s.Unsure {
@@ -330,7 +361,15 @@ func (r *roller) do(ctx context.Context, s *rollout.Step, batch []string) error 
 	return sleep(ctx, r.pause)
 }
 
-// remember notes those machines that are done of which nothing else says so.
+// leave says what is left to a person, of which no later plan may say it.
+func (r *roller) leave(text, step, machine string) {
+	r.log.say("left", step, machine, text)
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	r.isLeft = true
+}
+
+// remember notes machines that are done, if neither a Node nor the plan can tell that they are.
 func (r *roller) remember(ctx context.Context, done []string, target *change.Cluster) error {
 	changed := false
 	for _, m := range target.Machines {
@@ -383,16 +422,15 @@ func (r *roller) print(ctx context.Context) error {
 	}
 	for i, s := range steps {
 		r.log.raw(fmt.Sprintf("# %d. %s", i+1, s.Title()))
-		all := *s
-		all.Batch = len(machines(s))
-		batch := r.batch(&all, steps[i+1:])
+		all := len(machines(s))
+		batch := r.batch(s, all, steps[i+1:])
 		for _, machine := range batch {
 			t := &turn{roller: r, step: s, machine: machine, target: r.steps.Target}
 			if err := t.all(ctx); err != nil {
 				return err
 			}
 		}
-		if len(batch) < all.Batch {
+		if len(batch) < all {
 			r.log.raw("# it ends here, as --until says")
 			return nil
 		}

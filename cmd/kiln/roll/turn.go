@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -12,6 +13,7 @@ import (
 	"slices"
 	"strings"
 
+	"kiln.dev/kiln/cmd/kiln/term"
 	"kiln.dev/kiln/cmd/kiln/vault"
 	"kiln.dev/kiln/render/fleet/rollout"
 	"kiln.dev/kiln/render/fleet/running"
@@ -32,7 +34,7 @@ type turn struct {
 
 // all does all lines of the step.
 func (t *turn) all(ctx context.Context) error {
-	for _, l := range slices.Concat(t.step.How, t.step.Wait, t.step.Then) {
+	for _, l := range t.step.Lines() {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
@@ -103,13 +105,12 @@ func (t *turn) line(ctx context.Context, l rollout.Line) error {
 			return err
 		}
 	}
-	switch l.Act {
-	case rollout.Say:
+	if t.dry && (l.Act == rollout.ByHand || t.step.Person) {
+		t.log.raw("# by hand: " + l.Text)
 		return nil
-	case rollout.ByHand:
-		if t.dry {
-			t.log.raw("# by hand: " + l.Text)
-		}
+	}
+	switch l.Act {
+	case rollout.Say, rollout.ByHand:
 		return nil
 	case rollout.Drain:
 		return t.drain(ctx, l)
@@ -123,7 +124,13 @@ func (t *turn) line(ctx context.Context, l rollout.Line) error {
 		for _, name := range t.options.Force {
 			way += " --force " + name
 		}
-		return t.shell(ctx, l.Command+" "+way)
+		err := t.shell(ctx, l.Command+" "+way)
+		if errors.Is(err, term.ErrDifferent) {
+			t.leave("it has its newer document, and differs from it; kiln verify says in what",
+				t.step.Do, t.machine)
+			return nil
+		}
+		return err
 	case rollout.Boot:
 		t.booted = t.step.Do == rollout.Replace
 		for _, w := range t.step.Wait {
@@ -147,7 +154,10 @@ func (t *turn) line(ctx context.Context, l rollout.Line) error {
 	case rollout.RolledOut:
 		return t.rolledOut(ctx, l)
 	}
-	return t.start(ctx, t.on(l.On, l.Command))
+	if l.On == "" { // of kubectl or kiln, which may run twice
+		return t.shell(ctx, l.Command)
+	}
+	return t.runJob(ctx, t.on(l.On, l.Command))
 }
 
 // users runs a command of the user's.
@@ -156,7 +166,7 @@ func (t *turn) users(ctx context.Context, flag, command, document string) error 
 		return err
 	}
 	j := &job{machine: t.machine, script: t.placed(command, t.machine, document), own: true}
-	if err := t.start(ctx, j); err != nil {
+	if err := t.runJob(ctx, j); err != nil {
 		return fmt.Errorf("the command of %s failed: %w", flag, err)
 	}
 	return nil
@@ -197,6 +207,11 @@ func mark(name, by, cordoned string) string {
 		running.DrainedAnnotation + `":` + by + `}},"spec":{"unschedulable":` + cordoned + `}}'`
 }
 
+// takePods returns the job that lets a Node take pods again, without the mark.
+func takePods(name string) *job {
+	return &job{machine: name, script: mark(name, "null", "null")}
+}
+
 // drain drains the Node. One that somebody else has cordoned gets no mark.
 func (t *turn) drain(ctx context.Context, l rollout.Line) error {
 	if err := t.ask(ctx); err != nil { // the look before may be of a while ago
@@ -228,8 +243,9 @@ func (t *turn) uncordon(ctx context.Context, l rollout.Line) error {
 		return err
 	}
 	for _, name := range l.Nodes {
-		if n := t.node(name); t.dry || n != nil && n.Drained {
-			if err := t.shell(ctx, mark(name, "null", "null")); err != nil {
+		n := t.node(name)
+		if t.dry && (n == nil || !n.Cordoned) || n != nil && n.Drained {
+			if err := t.shell(ctx, takePods(name).script); err != nil {
 				return err
 			}
 		}
@@ -240,14 +256,14 @@ func (t *turn) uncordon(ctx context.Context, l rollout.Line) error {
 // unmember removes the machine's member from etcd, if it is there.
 func (t *turn) unmember(ctx context.Context, l rollout.Line) error {
 	if t.dry {
-		return t.start(ctx, t.on(l.On, l.Command+" remove ID"))
+		return t.runJob(ctx, t.on(l.On, l.Command+" remove ID"))
 	}
 	text, err := t.output(ctx, l.On, l.Command+" list")
 	if err != nil {
 		return err
 	}
 	if id := memberID(text, t.machine); id != "" {
-		return t.start(ctx, t.on(l.On, l.Command+" remove "+id))
+		return t.runJob(ctx, t.on(l.On, l.Command+" remove "+id))
 	}
 	return nil
 }
@@ -259,8 +275,8 @@ func (t *turn) copyOff(ctx context.Context, l rollout.Line) error {
 		t.log.raw("# copy " + l.Path + " off " + l.On + " to " + name)
 		return nil
 	}
-	notes := vault.KeepOutOfGit(".", vault.SecretFile{Name: name})
 	part := name + ".part"
+	notes := vault.KeepOutOfGit(".", vault.SecretFile{Name: name}, vault.SecretFile{Name: part})
 	_ = os.Remove(part)
 	file, err := os.OpenFile(part, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600) // #nosec G304
 	if err != nil {
@@ -270,7 +286,7 @@ func (t *turn) copyOff(ctx context.Context, l rollout.Line) error {
 	sum := sha256.New()
 	copying := t.on(l.On, "cat "+l.Path)
 	copying.out = io.MultiWriter(file, sum)
-	if err := cmp.Or(t.start(ctx, copying), file.Sync()); err != nil {
+	if err := cmp.Or(t.runJob(ctx, copying), file.Sync()); err != nil {
 		return err
 	}
 	there, err := t.output(ctx, l.On, "sha256sum <"+l.Path)

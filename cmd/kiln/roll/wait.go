@@ -46,8 +46,9 @@ func (r *roller) waitFor(ctx context.Context, machine, what string, holds func()
 		err := holds()
 		var usage term.UsageError
 		switch {
-		case err == nil, errors.As(err, &usage), apiserver.Refused(err) && !r.answered.Load(),
-			errors.Is(err, errHeld):
+		case err == nil, errors.As(err, &usage), errors.Is(err, errHeld):
+			return err
+		case apiserver.Refused(err) && !r.answered.Load(): // a wrong kubeconfig, and no restart
 			return err
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
@@ -57,13 +58,14 @@ func (r *roller) waitFor(ctx context.Context, machine, what string, holds func()
 			said = err.Error()
 			r.log.say("wait", "", machine, said)
 		}
-		if err := sleep(ctx, pause); err != nil {
+		if err := sleep(ctx, pollTime); err != nil {
 			return err
 		}
 	}
 }
 
-// ready returns why the machine is not ready with its newer document, or nil.
+// ready returns why the machine is not ready with its newer document, or nil. If a pool's machine
+// came back under another name, it deletes the Node of the one before.
 func (t *turn) ready(ctx context.Context) error {
 	n, before := t.node(t.machine), t.before[t.machine]
 	why := ""
@@ -106,8 +108,8 @@ func (t *turn) successor() string {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
 	for name, n := range t.nodes {
-		if t.before[name] == nil && !t.taken[name] && n.Ready && n.SaysDone() && t.isTarget(n) {
-			t.taken[name] = true
+		if t.before[name] == nil && !t.claimed[name] && n.Ready && n.SaysDone() && t.isTarget(n) {
+			t.claimed[name] = true
 			return name
 		}
 	}

@@ -81,8 +81,8 @@ func Next(states []State, o Options) (*Steps, error) {
 		hop, r := o, *o.Running
 		r.Nodes = slices.Clone(r.Nodes)
 		comeDown(r.Nodes, states, last, r.Digest)
-		if o.DoneFor != nil {
-			r.Done = slices.Concat(r.Done, o.DoneFor(states[last].Cluster))
+		if o.Remembered != nil {
+			r.Remembered = o.Remembered(states[last].Cluster)
 		}
 		hop.Running, hop.Since, hop.Documents = &r, nil, states[last].Documents
 		if several {

@@ -137,19 +137,10 @@ func isLabel(key, value string) bool {
 // Label returns the lines that give a new machine's Node the labels that only an administrator may
 // set. It returns none if there are no such labels.
 func Label(m *change.Machine, name string) (lines []string) {
-	entry := m.Entries.Find(change.Key{Kind: "file", ID: plan.KilnDir + "/node.yaml"})
-	if entry == nil {
-		return nil
-	}
-	var node struct {
-		Metadata struct{ Labels map[string]string }
-	}
-	if err := yaml.Unmarshal(entry.Content, &node); err != nil {
-		return nil // kiln wrote no such file
-	}
+	labels := nodeLabels(m)
 	var words strings.Builder
-	for _, key := range slices.Sorted(maps.Keys(node.Metadata.Labels)) {
-		value := node.Metadata.Labels[key]
+	for _, key := range slices.Sorted(maps.Keys(labels)) {
+		value := labels[key]
 		if !isLabel(key, value) {
 			line := noCommand("label", key+"="+value)
 			lines = append(lines, strings.Replace(line, "NAME", name, 1))
@@ -162,6 +153,30 @@ func Label(m *change.Machine, name string) (lines []string) {
 			"  # once it is a Node: its hook may do it only while the cluster is formed")
 	}
 	return lines
+}
+
+// nodeLabels returns the labels that only an administrator may give the machine's Node.
+func nodeLabels(m *change.Machine) map[string]string {
+	entry := m.Entries.Find(change.Key{Kind: "file", ID: plan.KilnDir + "/node.yaml"})
+	if entry == nil {
+		return nil
+	}
+	var node struct {
+		Metadata struct{ Labels map[string]string }
+	}
+	if err := yaml.Unmarshal(entry.Content, &node); err != nil {
+		return nil // kiln wrote no such file
+	}
+	return node.Metadata.Labels
+}
+
+// labelChanges returns these labels as changes.
+func labelChanges(m *change.Machine) (list []Change) {
+	labels := nodeLabels(m)
+	for _, key := range slices.Sorted(maps.Keys(labels)) {
+		list = append(list, labelChange(key, labels[key], true))
+	}
+	return list
 }
 
 // drain returns the command that moves a Node's pods away, and keeps new ones off it.
@@ -178,5 +193,10 @@ func uncordon(names ...string) Line {
 	return line
 }
 
-// forget returns the command that deletes the Node of a machine that is gone.
-func forget(name string) Line { return commands("kubectl delete node " + name)[0].of(name) }
+// forget returns the command that deletes the Node of a machine that is gone. A cloud's controller
+// may have deleted it.
+func forget(name string) Line {
+	line := commands("kubectl delete node " + name)[0].of(name)
+	line.Command += " --ignore-not-found"
+	return line
+}

@@ -1,13 +1,16 @@
 package rollout
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"kiln.dev/kiln/render/fleet/running"
 	"kiln.dev/kiln/render/plan"
 	"kiln.dev/kiln/render/twin/change"
+	"kiln.dev/kiln/render/twin/review"
 )
 
 // withFile returns oneMachine with this role and one file.
@@ -100,4 +103,20 @@ func TestLabelsOfNewNodes(t *testing.T) {
 	require.Contains(t, how, "kubectl label --overwrite node b tier=web  #")
 	require.Contains(t, how, `on b, by hand: Kubernetes allows no label "$(id)=x"`)
 	require.Contains(t, how, "on b, by hand: Kubernetes allows no label \"zone=`id`\"")
+
+	// Its step may have ended before it set them: they are left until its Node has them.
+	b := now.Machines[1]
+	node := running.Node{Name: "b", Twin: review.DigestOf(b), Ready: true, Hook: "done done",
+		Kubelet: b.Properties.Value("kubelet")}
+	first := now.Machines[0]
+	seen := &running.Running{Digest: review.DigestOf, Nodes: []running.Node{
+		{Name: first.Name, Twin: review.DigestOf(first), Ready: true, Hook: "done done",
+			Kubelet: first.Properties.Value("kubelet")}, node}}
+	p, err = New(change.Compare(old, now), Options{MaxUnavailable: "1", Running: seen})
+	require.NoError(t, err)
+	require.Contains(t, fmt.Sprint(p.List), "kubectl label --overwrite node b tier=web")
+	seen.Nodes[1].Labels = map[string]string{"tier": "web"}
+	p, err = New(change.Compare(old, now), Options{MaxUnavailable: "1", Running: seen})
+	require.NoError(t, err)
+	require.NotContains(t, fmt.Sprint(p.List), "tier=web")
 }

@@ -5,7 +5,6 @@ package rollout
 
 import (
 	"cmp"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -126,7 +125,11 @@ func (s *sequencer) changeNodes() {
 		if f.verdict == Remove {
 			continue
 		}
-		for _, c := range f.kubectl {
+		wanted := f.kubectl
+		if f.verdict == Add && s.isThere(f) {
+			wanted = labelChanges(f.New) // its step may have ended before it set them
+		}
+		for _, c := range wanted {
 			lacking, holds := s.lacking(f, c)
 			if !holds {
 				nodes[c.Command+" "+f.Machine().Name] = lacking
@@ -212,8 +215,8 @@ func (s *sequencer) apply(withObjects, withTokens bool) {
 				"rights of admin.conf only if they change: somebody may have taken them away "+
 				"(docs/leaked.md)")...)
 	}
-	how, restarted := s.restarted(objects)
-	step.How = slices.Concat(step.How, commands(s.applications(objects)...), commands(how...),
+	restarts, restarted := s.restarted(objects)
+	step.How = slices.Concat(step.How, commands(s.applications(objects, restarts)...),
 		byHand(commands(tokens...)))
 	step.Wait = s.rollouts(slices.Concat(objects, restarted))
 	s.list = append(s.list, step)
@@ -227,8 +230,8 @@ var readers = []struct{ settings, file, namespace, name string }{
 }
 
 // restarted returns the DaemonSets whose settings are among the objects, and the commands that
-// start their pods anew.
-func (s *sequencer) restarted(objects []change.Object) (how []string, out []change.Object) {
+// start their pods anew, each with a note.
+func (s *sequencer) restarted(objects []change.Object) (how [][2]string, out []change.Object) {
 	for _, r := range readers {
 		if !slices.ContainsFunc(objects, func(o change.Object) bool {
 			return o.Name() == r.settings
@@ -237,8 +240,9 @@ func (s *sequencer) restarted(objects []change.Object) (how []string, out []chan
 		}
 		for _, o := range s.diff.new.Objects() {
 			if o.Name() == r.file {
-				how = append(how, fmt.Sprintf("kubectl -n %s rollout restart daemonset %s"+
-					"  # it reads its settings when it starts", r.namespace, r.name))
+				how = append(how, [2]string{"kubectl -n " + r.namespace +
+					" rollout restart daemonset " + r.name,
+					"  # it reads its settings when it starts"})
 				out = append(out, o)
 			}
 		}
@@ -309,7 +313,7 @@ func (s *sequencer) marker() (state *change.Cluster, known bool) {
 
 // applications returns the commands that apply objects of the newer state. They come from the
 // document of a control plane, in the order in which its hook would apply them.
-func (s *sequencer) applications(objects []change.Object) (how []string) {
+func (s *sequencer) applications(objects []change.Object, restarts [][2]string) (how []string) {
 	first := slices.IndexFunc(s.diff.new.Machines, func(m *change.Machine) bool {
 		return m.Role == controlPlane
 	})
@@ -320,8 +324,13 @@ func (s *sequencer) applications(objects []change.Object) (how []string) {
 	how = []string{"kiln unpack " + s.folder() + "/" + s.diff.new.Machines[first].Name +
 		" --out " + wording.ShellWord(folder) + " --show-secrets"}
 	slices.SortFunc(objects, change.Object.Before)
-	for _, o := range objects {
-		how[len(how)-1] += " &&" // the last one is the marker: it says that the others are there
+	for i, o := range objects {
+		how[len(how)-1] += " &&"
+		if i == len(objects)-1 { // the marker: it says that all before it is done
+			for _, r := range restarts {
+				how = append(how, r[0]+" &&"+r[1])
+			}
+		}
 		how = append(how, Application(o, folder))
 	}
 	how[0] += s.ofDocuments()
@@ -458,9 +467,16 @@ func (s *sequencer) comesAfter() bool {
 	}
 	return slices.ContainsFunc(s.all, func(f *decision) bool {
 		m := f.Machine()
-		seen := s.diff.seen.Of(m)
-		return m.Role == worker && (f.verdict == Replace || f.verdict == Add) && seen != nil &&
-			(seen.Standing == running.Wanted || seen.Standing == running.Coming) &&
+		return m.Role == worker && (f.verdict == Replace || f.verdict == Add) && s.isThere(f) &&
 			(!m.Pool || s.diff.seen.Has(m))
 	})
+}
+
+// isThere reports whether a machine runs its newer document, or comes with it.
+func (s *sequencer) isThere(f *decision) bool {
+	if s.diff.seen == nil {
+		return false
+	}
+	seen := s.diff.seen.Of(f.Machine())
+	return seen != nil && (seen.Standing == running.Wanted || seen.Standing == running.Coming)
 }

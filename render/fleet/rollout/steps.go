@@ -99,6 +99,9 @@ const MaxStates = 20
 // Words returns the words for what steps do.
 func Words() []string { return slices.Sorted(maps.Keys(doing)) }
 
+// Lines returns all lines of a step, in their order.
+func (s *Step) Lines() []Line { return slices.Concat(s.How, s.Wait, s.Then) }
+
 // Do of steps that are no verdict of a machine.
 const (
 	Apply    = "apply"    // API objects are applied
@@ -126,9 +129,9 @@ type Options struct {
 	// isHop reports whether the steps are those of one hop of several, and follows whether another
 	// hop comes after it.
 	isHop, follows bool
-	// DoneFor returns more machines that are as a state wants them, although no Node says so; nil
-	// if there are none.
-	DoneFor func(*change.Cluster) []string
+	// Remembered returns the machines of which a program has noted that they are as this state
+	// wants them, for Running; nil if there are none.
+	Remembered func(*change.Cluster) []string
 	// Scratch begins the names of files that the commands write and remove; empty for the working
 	// directory.
 	Scratch string

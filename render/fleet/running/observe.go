@@ -20,6 +20,9 @@ type Running struct {
 	// Done are machines that are as the newer state wants them, although no Node says so: they run
 	// its document, or are gone.
 	Done []string
+	// Remembered are more of them, of which a program has noted it for this state. One that its
+	// Node contradicts counts for nothing.
+	Remembered []string
 	// Objects is the digest of the API objects that were applied last, as the marker in the API has
 	// it; empty if it is not known.
 	Objects string
@@ -45,6 +48,7 @@ type Observation struct {
 	digests   map[*change.Machine]string
 	was       map[id][]past // the machines of Earlier, the latest first
 	seen      map[id]*Seen
+	done      map[string]bool // machines of Done, and of Remembered
 	allWanted bool
 }
 
@@ -68,7 +72,8 @@ func idOf(m *change.Machine) id { return id{m.Pool, m.Name} }
 func Observe(d *change.Diff, r *Running) (*Observation, error) {
 	o := &Observation{
 		Running: r, machines: map[string]*Node{}, pools: map[string][]*Node{},
-		digests: map[*change.Machine]string{}, seen: map[id]*Seen{}, allWanted: true,
+		digests: map[*change.Machine]string{}, seen: map[id]*Seen{}, done: map[string]bool{},
+		allWanted: true,
 	}
 	o.old, o.new = d.States()
 	o.base = len(r.Earlier)
@@ -112,18 +117,24 @@ func Observe(d *change.Diff, r *Running) (*Observation, error) {
 		return nil, errors.New("no Node is a machine of these states: the Nodes are those of " +
 			"another cluster, or only some of its Nodes")
 	}
-	for _, name := range r.Done {
+	for i, name := range slices.Concat(r.Done, r.Remembered) {
 		n := o.machines[name]
 		isWanted := slices.ContainsFunc(o.new.Machines, func(m *change.Machine) bool {
 			return idOf(m) == id{false, name}
 		})
+		no := ""
 		switch {
 		case !named[name]:
-			return nil, fmt.Errorf("--done %s: no state has a machine of this name", name)
+			no = "no state has a machine of this name"
 		case n != nil && n.Twin != "" && !o.isAmbiguous(paired[id{false, name}], n):
-			return nil, fmt.Errorf("--done %s: its Node says what it runs; leave it out", name)
+			no = "its Node says what it runs; leave it out"
 		case n != nil && !isWanted:
-			return nil, fmt.Errorf("--done %s: it is to be removed, and its Node is there", name)
+			no = "it is to be removed, and its Node is there"
+		default:
+			o.done[name] = true
+		}
+		if no != "" && i < len(r.Done) {
+			return nil, fmt.Errorf("--done %s: %s", name, no)
 		}
 	}
 	o.Runs = o.place(d)
@@ -228,9 +239,9 @@ func (o *Observation) machine(p *change.Pair) (*change.Machine, *Seen) {
 	name, n := p.Machine().Name, o.machines[p.Machine().Name]
 	s, runs := &Seen{Before: p.Old != nil}, p.Old
 	switch {
-	case slices.Contains(o.Done, name) && p.New == nil:
+	case o.done[name] && p.New == nil:
 		return nil, s
-	case slices.Contains(o.Done, name):
+	case o.done[name]:
 		s.Standing, runs = Wanted, p.New
 	case p.Machine().Role == node.Etcd:
 		s.Standing = Unseen
