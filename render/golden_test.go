@@ -21,6 +21,7 @@ import (
 	"kiln.dev/kiln/render/folder"
 	"kiln.dev/kiln/render/pack/cloudinit"
 	"kiln.dev/kiln/render/pack/ignition"
+	"kiln.dev/kiln/test/twins"
 )
 
 var update = flag.Bool("update", false, "rewrite the goldens")
@@ -100,7 +101,7 @@ func TestGolden(t *testing.T) {
 	for _, name := range names {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			requireTwin(t, load(t, name), unfolded(t, filepath.Join(clusters, name, "want")))
+			requireTwin(t, load(t, name), unfolded(t, name))
 		})
 	}
 }
@@ -120,6 +121,7 @@ func updateTwins(t *testing.T, names []string) {
 		s.fold(t, filepath.Join(clusters, name, "want"))
 	}
 	s.write(t)
+	twins.Fold(t, clusters, names)
 }
 
 // requireTwin holds a folder to be the review twin of r.

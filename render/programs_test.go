@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"kiln.dev/kiln/test/twins"
 )
 
 // Forty goldens hold the hook's programs, so these stand once, in testdata/programs, and the
@@ -61,11 +63,10 @@ func variant(name string, i int) string {
 	return name + "." + string(rune('a'+i))
 }
 
-// unfolded returns a golden twin with its programs, in a folder of its own.
-func unfolded(t *testing.T, want string) string {
+// unfolded returns the golden twin of a case as a whole, in a folder of its own.
+func unfolded(t *testing.T, name string) string {
 	t.Helper()
-	dir := filepath.Join(t.TempDir(), "want")
-	require.NoError(t, os.CopyFS(dir, os.DirFS(want)))
+	dir := twins.Expand(t, clusters, name)
 	require.NoError(t, filepath.WalkDir(dir, func(path string, e os.DirEntry, err error) error {
 		if err != nil || e.IsDir() || !isProgram(path) {
 			return err

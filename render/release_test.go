@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"kiln.dev/kiln/test/twins"
 )
 
 // lastRelease lists the files of the machines of two golden clusters as the last release rendered
@@ -48,7 +50,7 @@ func machineSums(t *testing.T, cases ...string) map[string]string {
 	number := regexp.MustCompile(`^[0-9]{3}-`) // the order of objects, which a new one moves
 	sums := map[string]string{}
 	for _, name := range cases {
-		tree := os.DirFS("../testdata/clusters/" + name + "/want")
+		tree := os.DirFS(twins.Expand(t, clusters, name))
 		err := fs.WalkDir(tree, ".", func(p string, d fs.DirEntry, err error) error {
 			if err != nil || d.IsDir() || d.Name() == "INDEX" {
 				return err

@@ -77,7 +77,7 @@ var readers = map[string][]string{
 	twin: {
 		"render/twin/certs.rotates", "render/fleet/report.clusterDNS",
 		"render/fleet/rollout.Application",
-		"render/fleet/rollout.Label", "render/fleet/rollout.Rollout",
+		"render/fleet/rollout.nodeLabels", "render/fleet/rollout.Rollout",
 		"render/fleet/running.Objects",
 	},
 	bounded: {

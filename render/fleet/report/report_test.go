@@ -17,6 +17,7 @@ import (
 	"kiln.dev/kiln/render/fleet/rollout"
 	"kiln.dev/kiln/render/twin/change"
 	"kiln.dev/kiln/render/twin/review"
+	"kiln.dev/kiln/test/twins"
 )
 
 // state reads the twin of a golden case.
@@ -38,14 +39,16 @@ var (
 // one place on it.
 func TestPage(t *testing.T) {
 	t.Parallel()
-	twins, err := filepath.Glob("../../../testdata/clusters/*/want")
+	const clusters = "../../../testdata/clusters"
+	list, err := filepath.Glob(clusters + "/*/want")
 	require.NoError(t, err)
-	require.Greater(t, len(twins), 12)
-	for _, dir := range twins {
-		t.Run(filepath.Base(filepath.Dir(dir)), func(t *testing.T) {
+	require.Greater(t, len(list), 12)
+	for _, dir := range list {
+		name := filepath.Base(filepath.Dir(dir))
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c := state(t, dir)
-			old := state(t, "../../../testdata/clusters/single/want")
+			c := state(t, twins.Expand(t, clusters, name))
+			old := state(t, clusters+"/single/want")
 			d := change.Compare(old, c)
 			p, err := rollout.New(d, rollout.Options{MaxUnavailable: "10%"})
 			require.NoError(t, err)
