@@ -31,7 +31,7 @@ var wings = []wing{
 	{"explain", []string{"render/explain"}, 782},
 	{"check", []string{"render/check"}, 3717},
 	{"twin", []string{"render/twin"}, 5009},
-	{"pack", []string{"render/pack"}, 3573},
+	{"pack", []string{"render/pack"}, 3562},
 	{"secret", []string{"render/secret"}, 728},
 	{"machine", []string{"render/machine", "manifests", "patches", "templates"}, 11403},
 	{"pki", []string{"pki"}, 4383},

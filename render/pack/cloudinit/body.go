@@ -10,6 +10,7 @@ import (
 
 	"kiln.dev/kiln/render/facts/node"
 	"kiln.dev/kiln/render/pack/compress"
+	"kiln.dev/kiln/render/text/wording"
 )
 
 // A body is a script of POSIX sh: functions, and then one line for each user, directory, file, link
@@ -115,21 +116,9 @@ func inLines(content []byte) bool {
 func shellLineOf(words []string) string {
 	quoted := make([]string, len(words))
 	for i, word := range words {
-		quoted[i] = shellWord(word)
+		quoted[i] = wording.ShellWord(word)
 	}
 	return strings.Join(quoted, " ")
-}
-
-// shellWord quotes a word for sh.
-func shellWord(s string) string {
-	plain := func(r rune) bool {
-		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' ||
-			strings.ContainsRune("/._-:@+,%", r)
-	}
-	if s != "" && !strings.ContainsFunc(s, func(r rune) bool { return !plain(r) }) {
-		return s
-	}
-	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
 // UnpackBody returns the machine that a body sets up. It fails at the first line that Body does not
@@ -201,8 +190,8 @@ func readBodyLine(words []string, rest string, n *node.Node) (string, error) {
 	return rest, errors.New("it is nothing that kiln writes")
 }
 
-// shellLine returns the words of the first line of text, which shellWord quoted, and the text after
-// the line.
+// shellLine returns the words of the first line of text, which wording.ShellWord quoted, and the
+// text after the line.
 func shellLine(text string) (words []string, rest string, err error) {
 	var word strings.Builder
 	begun, quoted := false, false
