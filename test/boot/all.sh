@@ -23,7 +23,6 @@ announce.sh
 deliver.sh
 stock.sh
 pods.sh
-rotate.sh
 renewal.sh
 import.sh
 external.sh

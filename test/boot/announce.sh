@@ -30,15 +30,7 @@ source "$here/announced.sh"
 source "$here/proof-bad.sh"
 
 every=("done" damaged alone restarted "${bad[@]}")
-scenarios=() arguments=("$@")
-while (($#)); do
-  case $1 in
-  -h | --help) usage "$1" ;;
-  *) choose "$1" ;;
-  esac
-  shift
-done
-((${#scenarios[@]})) || scenarios=("${every[@]}")
+words "$@"
 own_programs() { CGO_ENABLED=0 go build -C "$here" -o "$tmp/" ./plant; }
 begin "${arguments[@]}"
 form_limit=240 step_limit=120 # a slow computer

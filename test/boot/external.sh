@@ -20,13 +20,8 @@ source "$here/etcd.sh"
 # shellcheck source=begin.sh
 source "$here/begin.sh"
 
-keep='' case=external arguments=("$@")
-for word in "$@"; do
-  case $word in
-  --keep) keep=yes ;;
-  *) usage "$word" ;;
-  esac
-done
+case=external every=()
+words "$@"
 command -v openssl >/dev/null || skip "needs openssl"
 begin "${arguments[@]}"
 dir=$tmp/$case

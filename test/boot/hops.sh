@@ -1,21 +1,22 @@
 #!/usr/bin/env bash
-# Upgrades clusters by the steps of kiln plan: the script asks the plan, types its first step, and
-# asks again, until nothing is left (typed.sh). Meanwhile a Service is asked ten times a second.
+# Upgrades clusters by kiln roll: machines get another document, an empty disk, and the image of the
+# kubelet that the document wants. Meanwhile a Service is asked ten times a second.
 #
 #   hops.sh [--keep] [SCENARIO...]
 #
 #   hops     three control planes and a worker, from Kubernetes 1.35 to 1.36 and to 1.37, by one
-#            plan of two hops. Both at once are refused.
+#            roll-out of two hops. Both at once are refused. A wrong command, a machine that does not
+#            come back, and an API server that is away stop it, and it goes on when that is mended.
 #   single   a control plane with the only member of etcd, and a worker, from 1.36.2 to 1.36.3: a
-#            snapshot before, the restore after. What was written before the snapshot is there.
+#            snapshot before and the restore after it are a person's, the rest is kiln roll's. What
+#            was written before the snapshot is there.
 #
-# A machine boots from the image of the kubelet that the plan names.
-#
-# The Service has two pods. They may run on control planes, where they go when the only worker is
-# drained, and a budget lets one of them go at a time. A pod that ends still answers for ten
-# seconds, until every kube-proxy knows. asker asks the Service at its node port on each machine in
-# turn, as a load balancer does: none from the moment at which it is drained until it is uncordoned
-# and answers again. No answer may be lost, also while the only API server is away.
+# kiln roll reaches the API servers through a balancer on this computer, which leads to one that is
+# not being replaced. The Service has two pods. They may run on control planes, where they go when the
+# only worker is drained, and a budget lets one of them go at a time. A pod that ends still answers
+# for ten seconds, until every kube-proxy knows. asker asks the Service at its node port on each
+# machine in turn, as a load balancer does: none from the moment before its power goes until it
+# answers again. No answer may be lost, also while the only API server is away.
 #
 # The machines are containers of this computer. Exits with 0 if all went well, 1 if something did
 # not, 77 if this computer cannot run the test.
@@ -35,20 +36,10 @@ source "$here/etcd.sh"
 source "$here/begin.sh"
 # shellcheck source=as-operator.sh
 source "$here/as-operator.sh"
-# shellcheck source=typed.sh
-source "$here/typed.sh"
 
 every=(hops single)
-keep='' scenarios=() arguments=("$@")
-for word in "$@"; do
-  case $word in
-  --keep) keep=yes ;;
-  -*) usage "$word" ;;
-  *) choose "$word" ;;
-  esac
-done
-((${#scenarios[@]})) || scenarios=("${every[@]}")
-form_limit=300 step_limit=120 drain_limit=300
+words "$@"
+form_limit=300 step_limit=120
 declare -A minors=([hops]="1.35 1.36 1.37" [single]="1.36.2 1.36")
 
 own_programs() {
@@ -107,9 +98,20 @@ begin_cluster() {
   within "$step_limit" "CoreDNS Available" coredns_is_available
   within "$step_limit" "each node has ${states[0]}" all_have "${states[0]}"
   operator
+  make_ways
+  push "${machines[-1]}"
   check_net
+  balance "${control_planes[0]}"
+  sed -i "s#^\( *server: \).*#\1https://10.10.0.1:6443#" "$tmp/admin.conf"
+  # shellcheck disable=SC2016 # what is in $( ) is of that program
+  printf '#!/bin/sh\nexec socat - "TCP:$(cat "%s"):6443,connect-timeout=2"\n' "$dir/api" \
+    >"$tmp/bin/balancer"
+  chmod 755 "$tmp/bin/balancer"
+  socat TCP-LISTEN:6443,bind=10.10.0.1,fork,reuseaddr "EXEC:$tmp/bin/balancer" 2>/dev/null &
   start_asking
 }
+# balance MACHINE: the balancer leads to this one.
+balance() { sed -n "s#^https://\(.*\):.*#\1#p" <<<"$(vm api "$1")" >"$dir/api"; }
 
 # listed WORD... LIST FIELDS: what kubectl WORD... says, a line for each item of the list.
 listed() {
@@ -207,6 +209,7 @@ start_asking() {
 }
 # take_out and take_back MACHINE: what the load balancer is told.
 take_out() {
+  out=$1
   url "$1" >"$dir/away.part"
   mv "$dir/away.part" "$dir/away"
 }
@@ -228,6 +231,83 @@ end_asking() {
   (($(jq .asked "$dir/asked.json") > 8 * (SECONDS - asked_since))) || fail "it was asked too rarely"
 }
 
+# There is no registry, and an image of a machine has the container images of its own release
+# alone. But the pods of kube-proxy and CoreDNS are of one release on all machines: of the oldest
+# one until API objects are applied, of the newest one from then on. So a folder is the registry of
+# these two. push MACHINE puts the machine's there, pull MACHINE brings those that the machine lacks.
+images_on() { vm ssh "$1" ctr -n k8s.io images ls -q 2>"$tmp/attempt"; }
+push() {
+  local name file
+  mkdir -p "$dir/registry"
+  for name in $(images_on "$1" | grep -E '/(kube-proxy|coredns):'); do
+    file=$dir/registry/${name//[\/:]/_}
+    [[ ! -e $file ]] || continue
+    vm ssh "$1" ctr -n k8s.io images export - "$name" >"$file" 2>"$tmp/attempt"
+  done
+}
+pull() {
+  local names file
+  names=$(images_on "$1" | tr '/:' '__') && [[ -n $names ]] || return
+  for file in "$dir"/registry/*; do
+    grep -qx "${file##*/}" <<<"$names" ||
+      vm ssh "$1" ctr -n k8s.io images import - <"$file" || return
+  done
+}
+
+# make_ways: kiln roll reaches a machine by way, and asks this script for a new one by replaces. Each
+# word that replaces sends is answered by a word: on, if the machine has its power.
+make_ways() {
+  mkdir -p "$tmp/bin"
+  [[ -p $tmp/requests ]] || mkfifo "$tmp/requests" "$tmp/answers"
+  # shellcheck disable=SC2016 # the variable is of that program
+  printf '#!/bin/sh\nexec "%s" ssh "$1" sh -s\n' "$here/vm.sh" >"$tmp/bin/way"
+  cat >"$tmp/bin/replaces" <<END
+#!/bin/sh
+echo "\$1 \$2" >"$tmp/requests" && read -r answer <"$tmp/answers" && [ "\$answer" = on ]
+END
+  chmod 755 "$tmp/bin/way" "$tmp/bin/replaces"
+  exec {requests}<>"$tmp/requests"
+}
+
+# roll WORD...: kiln roll with these words, whose machines get what they ask for. Its status is that
+# of kiln roll, and what it says is in $tmp/attempt.
+roll() {
+  local rolling machine document status=0
+  (cd "$dir" && exec "$tmp/kiln" roll "$@" --kubeconfig "$tmp/admin.conf" \
+    --run "$tmp/bin/way {node}" --timeout "${timeout:-6m}") >"$dir/rolled" 2>&1 &
+  rolling=$!
+  while kill -0 "$rolling" 2>/dev/null; do
+    if read -r -t 1 machine document <&"$requests"; then
+      replace "$machine" "$document"
+      echo on >"$tmp/answers"
+    elif [[ -s $dir/away ]] && answers "$out" >"$tmp/attempt" 2>&1; then
+      take_back "$out"
+    fi
+  done
+  wait "$rolling" || status=$?
+  cp "$dir/rolled" "$tmp/attempt"
+  return "$status"
+}
+
+# replace MACHINE DOCUMENT: the power of the machine goes, and it starts with this document, an empty
+# disk, and the image of the kubelet of its folder. With $dead it stays off.
+dead='' out='' replaced=0
+replace() {
+  local machine
+  [[ ! -s $dir/away || $out == "$1" ]] || take_back "$out"
+  take_out "$1"
+  if vm ssh "$1" true 2>/dev/null; then check_net "$1"; fi
+  avoid "$1"
+  balance "${control_planes[0]}"
+  vm kill "$1"
+  [[ -z $dead ]] || return 0
+  KILN_BOOT_MINOR=${image_of[$(basename "${2%/*}" | sed 's/^nodes-//')]} power "$1" "$dir/$2"
+  within "$step_limit" "$1 has the container images" pull "$1"
+  push "$1"
+  for machine in "${machines[@]}"; do pull "$machine" >"$tmp/attempt" 2>&1 || :; done
+  replaced=$((replaced + 1))
+}
+
 # ends_well [STATE]: everything is as the last version wants it, and each machine runs this state.
 ends_well() {
   within "$step_limit" "hook done on every machine" hooks_are_done
@@ -238,7 +318,7 @@ ends_well() {
   record "kiln status --wait ends with 0"
   end_asking
   check_net
-  record "$typed steps were typed"
+  record "$replaced machines were replaced"
 }
 
 scenario_hops() {
@@ -251,7 +331,23 @@ scenario_hops() {
   kiln plan "${states[@]}" || fail "the plan of two hops"
   [[ $(grep -c '^hop [12] of 2: ' "$tmp/attempt") == 2 ]] || fail "the plan does not have two hops"
   record "two minors at once are refused, and are two hops"
-  follow
+
+  local states=("${states[0]}" "${states[@]/#/nodes-}")
+  unset 'states[1]'
+  roll "${states[@]}" --replace false && fail "a wrong command"
+  says '^kiln: replace cp-[123]: the command of --replace failed: false: '
+  timeout=1m dead=yes roll "${states[@]}" --replace "$tmp/bin/replaces {node} {document}" &&
+    fail "a machine that does not come back"
+  says '^kiln: replace cp-[123]: kubectl get node .* not within 1m0s: its Node is '
+  record "$(grep '^kiln: ' "$tmp/attempt")"
+  cp "$dir/api" "$dir/api.before"
+  echo 10.10.0.99 >"$dir/api"
+  timeout=10s roll "${states[@]}" --replace false && fail "an API server that is away"
+  says '^kiln: the API server: not within 10s: '
+  record "$(grep '^kiln: ' "$tmp/attempt")"
+  mv "$dir/api.before" "$dir/api"
+  roll "${states[@]}" --replace "$tmp/bin/replaces {node} {document}" || fail "kiln roll"
+  record "kiln roll: nothing is left"
   ends_well "$version"
 }
 
@@ -259,11 +355,40 @@ scenario_single() {
   begin_cluster fast 1.36.2 1.36
   within "$step_limit" "a Secret is written" kubectl create secret generic before \
     --from-literal=word=kept
-  force=(--force single-member)
-  follow
+  local plan=(--force single-member --replace "$tmp/bin/replaces {node} {document}")
+  roll "${states[0]}" "nodes-$version" "${plan[@]}" && fail "the only member of etcd is a person's"
+  says '^kiln: take a snapshot of etcd on cp-1: this step is yours: '
+  restore_cp
+  roll restored "${states[0]}" "nodes-$version" "${plan[@]}" || fail "kiln roll"
   within "$step_limit" "what was written before the snapshot is there" secret_says before kept
   within "$step_limit" "something can be written" kubectl create configmap after
   ends_well # cp-1 runs the state restored
+}
+
+# restore_cp does by hand what kiln plan says for the only control plane.
+restore_cp() {
+  local line snapshot=/var/backups/etcd/cp-1.db
+  kiln plan "${states[@]}" --force single-member --kubeconfig "$tmp/admin.conf" -o json ||
+    fail "the plan"
+  cp "$tmp/attempt" "$tmp/plan.json"
+  kubectl drain cp-1 --ignore-daemonsets --delete-emptydir-data >"$tmp/attempt" 2>&1 ||
+    fail "cp-1 is drained"
+  line=$(jq -r '.steps[0].how[] | select(test(" snapshot save "))' "$tmp/plan.json")
+  within "$step_limit" "a snapshot" eval "$line"
+  vm ssh cp-1 cat /var/lib/etcd/cp-1.db >"$dir/copy.db"
+  [[ $(vm ssh cp-1 sha256sum /var/lib/etcd/cp-1.db) == "$(sha256sum <"$dir/copy.db" | cut -c 1-64)"* ]] ||
+    fail "the copy of the snapshot differs"
+  push cp-1
+  kiln render --config cluster.yaml --out "nodes-$version" --restore "cp-1:$snapshot" \
+    --review restored || fail "the document that restores"
+  replace cp-1 "nodes-$version/cp-1"
+  within "$form_limit" "the hook of cp-1 waits for $snapshot" waits_for cp-1 "$snapshot"
+  bring "$dir/copy.db" cp-1 "$snapshot"
+  within "$form_limit" "cp-1 is done" is_done cp-1
+  within "$form_limit" "cp-1 is Ready" kubectl wait node cp-1 --for condition=Ready --timeout 5s
+  kiln render --config cluster.yaml --out "nodes-$version" --review "$version" ||
+    fail "the documents without --restore"
+  within "$step_limit" "cp-1 takes pods" kubectl uncordon cp-1
 }
 
 command -v jq >/dev/null || skip "needs jq"

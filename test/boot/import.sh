@@ -24,13 +24,8 @@ source "$here/begin.sh"
 # shellcheck source=traces.sh
 source "$here/traces.sh"
 
-keep='' arguments=("$@")
-for word in "$@"; do
-  case $word in
-  --keep) keep=yes ;;
-  *) usage "$word" ;;
-  esac
-done
+every=()
+words "$@"
 form_limit=600 step_limit=200
 
 own_programs() { CGO_ENABLED=0 go build -C "$here" -o "$tmp/" ./client; }

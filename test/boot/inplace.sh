@@ -10,7 +10,8 @@
 #   rolls    the same machines: kiln roll is killed NUMBER (10) times at random moments, and goes on,
 #            in the end on another computer. Two at once, a budget that never yields, and a pod of
 #            nobody: it stops, says why, and goes on when that is mended.
-#   roots    the same machines: every root is rotated through all stages. What the old CA had signed
+#   roots    the same machines: every root is rotated through all stages. What a stage has signed or
+#            encrypted is known to each API server in the next one, and what the old roots had signed
 #            is refused in the end.
 #   alone    one control plane and one worker: how many seconds the API is away, also while every
 #            root is rotated; and units that come and go
@@ -218,17 +219,50 @@ scenario_roots() {
   operator_files
   cp "$dir/cert" "$dir/old.cert"
   cp "$dir/key" "$dir/old.key"
+  within "$step_limit" "something is written" write first
   start_client
-  turn_roots change
+  leave_traces none
+  turn_roots turn
   end_client 0
+  within "$step_limit" "what was written is on each member" are_written first
   within "$step_limit" "all nodes Ready" nodes_are_ready
   within "$step_limit" "CoreDNS Available" coredns_is_available
   for machine in "${control_planes[@]}"; do
     [[ $(answer "$machine" --cert "$dir/old.cert" --key "$dir/old.key") == 401 ]] ||
       fail "$machine does not refuse a certificate of the old CA"
+    [[ $(answer_token "$machine" "$dir/token-none") == 401 ]] ||
+      fail "$machine does not refuse a token of the old key"
   done
-  record "what the old CA had signed is refused"
+  record "what the old roots had signed is refused"
   check_net
+}
+
+# turn STAGE: a stage under the eyes of those that trust old and new roots.
+turn() {
+  change "$1"
+  operator_files
+  within "$step_limit" "the worker is served" worker_is_served
+  if [[ $1 == *drop ]]; then
+    tokens=(issue)
+    within "$step_limit" "the old roots are trusted no more" trust 1
+  else
+    within "$step_limit" "old and new roots are trusted" trust 2
+  fi
+  within "$step_limit" "what earlier stages left is known" find_traces
+  leave_traces "${1#* }"
+}
+
+# trust COUNT: every control plane trusts so many of each root.
+trust() {
+  local machine file
+  for machine in "${control_planes[@]}"; do
+    for file in {,etcd/,front-proxy-}ca.crt sa.pub ../apiserver/encryption.yaml; do
+      vm ssh "$machine" grep -c -e BEGIN -e secret: "/etc/kubernetes/pki/$file" | grep -x "$1" || {
+        echo "$machine: $file"
+        return 1
+      }
+    done
+  done
 }
 
 scenario_rolls() {

@@ -26,15 +26,7 @@ source "$here/probes.sh"
 source "$here/begin.sh"
 
 every=(refuse up)
-scenarios=() arguments=("$@")
-while (($#)); do
-  case $1 in
-  -h | --help) usage "$1" ;;
-  *) choose "$1" ;;
-  esac
-  shift
-done
-((${#scenarios[@]})) || scenarios=("${every[@]}")
+words "$@"
 
 example=$here/../../docs/examples/laptop
 served=10.0.2.2:$((net + 90)) # this computer, as the machines see it

@@ -48,6 +48,22 @@ choose() {
   scenarios+=("$1")
 }
 
+# words WORD... reads the command line of a script that takes --keep, and scenarios if it has a list
+# of them. It sets $keep, $scenarios, which are all of them if none is named, and $arguments.
+# shellcheck disable=SC2034
+words() {
+  local word
+  keep='' scenarios=() arguments=("$@")
+  for word in "$@"; do
+    case $word in
+    --keep) keep=yes ;;
+    -*) usage "$word" ;;
+    *) choose "$word" ;;
+    esac
+  done
+  ((${#scenarios[@]})) || scenarios=("${every[@]}")
+}
+
 # skip ends a script that cannot run on this computer. automake, meson and others take the exit code
 # 77 for "skipped".
 skip() {

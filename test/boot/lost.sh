@@ -20,13 +20,8 @@ source "$here/etcd.sh"
 # shellcheck source=begin.sh
 source "$here/begin.sh"
 
-keep='' case=lost arguments=("$@")
-for word in "$@"; do
-  case $word in
-  --keep) keep=yes ;;
-  *) usage "$word" ;;
-  esac
-done
+case=lost every=()
+words "$@"
 begin "${arguments[@]}"
 dir=$tmp/$case
 form_limit=240 step_limit=120 pause=1

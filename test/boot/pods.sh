@@ -48,15 +48,7 @@ source "$here/pods-cluster.sh"
 source "$here/pods-ask.sh"
 
 every=(direct segments small ipv6 dual pool iptables cache flushed host-gw uplink no-proxy)
-scenarios=() arguments=("$@")
-while (($#)); do
-  case $1 in
-  -h | --help) usage "$1" ;;
-  *) choose "$1" ;;
-  esac
-  shift
-done
-((${#scenarios[@]})) || scenarios=("${every[@]}")
+words "$@"
 
 if [[ -z ${KILN_BOOT_ALONE:-} ]]; then
   "$here/alone.sh" true # before anything is installed

@@ -20,13 +20,8 @@ source "$here/cluster.sh"
 # shellcheck source=begin.sh
 source "$here/begin.sh"
 
-keep='' case=renewal arguments=("$@")
-for word in "$@"; do
-  case $word in
-  --keep) keep=yes ;;
-  *) usage "$word" ;;
-  esac
-done
+case=renewal every=()
+words "$@"
 begin "${arguments[@]}"
 dir=$tmp/$case
 form_limit=180 step_limit=90 pause=1 asks=10

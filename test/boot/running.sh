@@ -22,13 +22,8 @@ source "$here/begin.sh"
 # shellcheck source=as-operator.sh
 source "$here/as-operator.sh"
 
-keep='' case=running arguments=("$@")
-for word in "$@"; do
-  case $word in
-  --keep) keep=yes ;;
-  *) usage "$word" ;;
-  esac
-done
+case=running every=()
+words "$@"
 begin "${arguments[@]}"
 dir=$tmp/$case
 form_limit=240 step_limit=120 pause=1

@@ -46,15 +46,7 @@ every=(
   cloud-init ignition readme sysext packages unsigned serve power cut sick slow noexec digest
   missing full
 )
-scenarios=() arguments=("$@")
-while (($#)); do
-  case $1 in
-  -h | --help) usage "$1" ;;
-  *) choose "$1" ;;
-  esac
-  shift
-done
-((${#scenarios[@]})) || scenarios=("${every[@]}")
+words "$@"
 
 own_programs() { CGO_ENABLED=0 go build -C "$here" -o "$tmp/" ./mirror; }
 
