@@ -166,7 +166,7 @@ func (r *roller) uncordonDone(ctx context.Context) error {
 		if !n.Drained || n.Cordoned && r.stands(name) != running.Wanted {
 			continue
 		}
-		if err := r.runJob(ctx, takePods(name)); err != nil {
+		if err := r.runJob(ctx, &job{machine: name, script: takePods(name)}); err != nil {
 			return err
 		}
 	}

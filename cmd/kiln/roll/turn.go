@@ -207,10 +207,8 @@ func mark(name, by, cordoned string) string {
 		running.DrainedAnnotation + `":` + by + `}},"spec":{"unschedulable":` + cordoned + `}}'`
 }
 
-// takePods returns the job that lets a Node take pods again, without the mark.
-func takePods(name string) *job {
-	return &job{machine: name, script: mark(name, "null", "null")}
-}
+// takePods returns the command that lets a Node take pods again, without the mark.
+func takePods(name string) string { return mark(name, "null", "null") }
 
 // drain drains the Node. One that somebody else has cordoned gets no mark.
 func (t *turn) drain(ctx context.Context, l rollout.Line) error {
@@ -245,7 +243,7 @@ func (t *turn) uncordon(ctx context.Context, l rollout.Line) error {
 	for _, name := range l.Nodes {
 		n := t.node(name)
 		if t.dry && (n == nil || !n.Cordoned) || n != nil && n.Drained {
-			if err := t.shell(ctx, takePods(name).script); err != nil {
+			if err := t.shell(ctx, takePods(name)); err != nil {
 				return err
 			}
 		}
