@@ -115,31 +115,20 @@ func (m *aTree) fakes() {
 	var owners strings.Builder
 	for path, owner := range m.owners {
 		if owner != "root:root" {
-			fmt.Fprintf(&owners, "%s) owner=%s number=%s ;;\n", "'"+path+"'", owner,
-				strings.NewReplacer("etcd", "232", "root", "0").Replace(owner))
+			fmt.Fprintf(&owners, "s#0:0 root:root \\.%s$#%s %s .%[1]s#\n", path,
+				strings.NewReplacer("etcd", "232", "root", "0").Replace(owner), owner)
 		}
 	}
 	script.Write(m.t, m.world+"/stat", fmt.Sprintf(`#!/bin/sh
-case $2 in
-'%%a %%u:%%g %%U:%%G') ;;
-'%%F %%u %%g %%A')
-	case ${3#"$KILN_ROOT"} in
-	/etc/etcd/pki) exec %[1]s -c '%%F 232 232 %%A' "$3" ;;
-	esac
-	exec %[1]s "$@"
-	;;
+case $2${3#"$KILN_ROOT"} in
+'%%F %%u %%g %%A/etc/etcd/pki') exec %[1]s -c '%%F 232 232 %%A' "$3" ;;
+'is %%f %%u:%%g %%U:%%G %%n'*) ;;
 *) exec %[1]s "$@" ;;
 esac
 shift 2
-[ "$1" != -- ] || shift
-%[1]s -c '%%a %%n' -- "$@" | while read -r mode file; do
-	owner=root:root number=0:0
-	case ${file#"$KILN_ROOT"} in
-	%[2]s
-	*) ;;
-	esac
-	echo "$mode $number $owner"
-done
+%[1]s -c 'is %%f 0:0 root:root %%n' "$@" | sed "$(cat <<'END'
+%[2]sEND
+)"
 `, need.Basic(m.t, "stat"), owners.String()))
 	var b strings.Builder
 	for _, u := range m.n.Units {
@@ -165,11 +154,18 @@ is-*) exit 3 ;;
 esac
 [ "$1" = show ] || {
 	echo "$*" >>"$KILN_ROOT/systemctl"
-	[ "$*" != "$(cat "$KILN_ROOT/fails" 2>/dev/null)" ] || exit 1
+	fails=''
+	[ ! -e "$KILN_ROOT/fails" ] || IFS= read -r fails <"$KILN_ROOT/fails" || :
+	[ "$*" != "$fails" ] || exit 1
 	[ ! -x "${0%/*}/happens" ] || exec "${0%/*}/happens" "$*"
 	exit
 }
-for unit; do :; done
+while [ "$1" != -- ]; do shift; done
+shift
+first=yes
+for unit; do
+[ -n "$first" ] || echo
+first=''
 state='' load=loaded drop=''
 file=/usr/lib/systemd/system/$unit
 [ ! -e "$KILN_ROOT/etc/systemd/system/$unit" ] || file=/etc/systemd/system/$unit
@@ -184,6 +180,7 @@ case $unit in
 `+changed.String()+`
 esac
 printf '%s\n' "LoadState=$load" "UnitFileState=$state" "FragmentPath=$file" "DropInPaths=${drop# }"
+done
 `)
 }
 

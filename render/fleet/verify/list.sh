@@ -1,18 +1,17 @@
 #!/bin/sh
 # The machine's part of kiln verify. The text of a listing, whose reader is listing.go:
 #
-#	kiln-listing 1
+#	kiln-listing 2
 #	list SUM             the SHA-256 of /etc/kiln/files, or -
 #	made SUM             the identity of the document that the machine was made from, or -
 #	done yes|no          whether the first boot is done
-#	file SUM ALIKE MODE UID:GID USER:GROUP PATH
-#	                     ALIKE is SUM, or for the manifest of etcd the SHA-256 without what
-#	                     the hook may write to it
-#	dir MODE UID:GID USER:GROUP PATH
-#	link HEX PATH        where it leads to; all that is not of the document is in hexadecimal
-#	other PATH           something else is there
 #	none PATH            nothing is there
-#	unit NAME HEX        a line of systemctl show
+#	link HEX PATH        where it leads to; all that is not of the document is in hexadecimal
+#	is MODE UID:GID USER:GROUP .PATH
+#	                     what is there, if it is no link: its mode and its type, as stat -c %f
+#	sum SUM  .PATH       of a file
+#	alike SUM            of the manifest of etcd, without what the hook may write to it
+#	units HEX            what systemctl show prints of the units, in their order
 #	dropin HEX           a drop-in of one of the units, in a folder of the administrator's
 #	pod HEX              a file for static pods
 #	end
@@ -31,32 +30,29 @@ sum() {
 	echo "${text%% *}"
 }
 
-# without_members prints the manifest of etcd without what the hook may write to it.
-without_members() {
-	sed -e 's|--initial-cluster=[^ "]*|--initial-cluster=|' \
-		-e 's|--initial-cluster-state=existing|--initial-cluster-state=new|' "$file"
-}
-
-entry() {
-	file=$root$1
-	if [ -L "$file" ]; then
-		echo "link $(readlink -n "$file" | hex) $1"
-	elif [ -f "$file" ]; then
-		all=$(sum <"$file") alike=$all
-		[ "$1" != /etc/kubernetes/manifests/etcd.yaml ] || alike=$(without_members | sum)
-		echo "file ${all:--} ${alike:--} $(stat -c '%a %u:%g %U:%G' "$file") $1"
-	elif [ -d "$file" ]; then
-		echo "dir $(stat -c '%a %u:%g %U:%G' "$file") $1"
-	elif [ -e "$file" ]; then
-		echo "other $1"
-	else
-		echo "none $1"
-	fi
+# entries prints what is at each path of standard input. Each program starts once for all of them.
+entries() {
+	set --
+	while IFS= read -r path; do
+		if [ -L ".$path" ]; then
+			echo "link $(readlink -n ".$path" | hex) $path"
+		elif [ -e ".$path" ]; then
+			set -- "$@" ".$path"
+		else
+			echo "none $path"
+		fi
+	done
+	[ $# != 0 ] || return 0
+	stat -c 'is %f %u:%g %U:%G %n' "$@"
+	sha256sum "$@" 2>/dev/null | sed 's/^/sum /' # a folder has none
+	file=./etc/kubernetes/manifests/etcd.yaml
+	[ ! -f "$file" ] || echo "alike $(sed -e 's|--initial-cluster=[^ "]*|--initial-cluster=|' \
+		-e 's|--initial-cluster-state=existing|--initial-cluster-state=new|' "$file" | sum)"
 }
 
 state() {
 	made='' steps=''
-	file=$root/var/lib/kiln/state
+	file=./var/lib/kiln/state
 	[ ! -r "$file" ] || { read -r made && read -r steps; } <"$file"
 	case $made in
 	'' | *[!0-9a-f]*) made=- ;;
@@ -66,24 +62,27 @@ state() {
 	case $steps in
 	*'"done":'*)
 		# It keeps its credential as long as it has objects to try again.
-		[ -e "$root/var/lib/kiln/refused" ] && echo 'done no' || echo 'done yes'
+		[ -e ./var/lib/kiln/refused ] && echo 'done no' || echo 'done yes'
 		;;
 	*) echo 'done no' ;;
 	esac
 }
 
-unit() {
-	systemctl show -p LoadState -p UnitFileState -p FragmentPath -p DropInPaths "$1" |
-		while IFS= read -r line; do
-			echo "unit $1 $(printf %s "$line" | hex)"
-		done
-	# Those that systemd has not read yet count too.
-	for dir in /etc/systemd/system /etc/systemd/system.control /run/systemd/system \
-		/run/systemd/system.control; do
-		for file in "$root$dir/$1".d/*.conf; do
-			[ ! -e "$file" ] || echo "dropin $(printf %s "${file#"$root"}" | hex)"
+# units prints what systemd says of the units of standard input.
+units() {
+	set --
+	while IFS= read -r name; do
+		set -- "$@" "$name"
+		# Those that systemd has not read yet count too.
+		for dir in /etc/systemd/system /etc/systemd/system.control /run/systemd/system \
+			/run/systemd/system.control; do
+			for file in ".$dir/$name".d/*.conf; do
+				[ ! -e "$file" ] || echo "dropin $(printf %s "${file#.}" | hex)"
+			done
 		done
 	done
+	[ $# = 0 ] || echo "units $(systemctl show -p LoadState -p UnitFileState -p FragmentPath \
+		-p DropInPaths -- "$@" | hex)"
 }
 
 main() {
@@ -92,23 +91,20 @@ main() {
 		echo 'kiln verify: this needs root on the machine' >&2
 		exit 1
 	fi
-	echo 'kiln-listing 1'
+	cd "$root/" || exit
+	echo 'kiln-listing 2'
 	list=''
-	[ ! -f "$root/etc/kiln/files" ] || list=$(sum <"$root/etc/kiln/files")
+	[ ! -f ./etc/kiln/files ] || list=$(sum <./etc/kiln/files)
 	echo "list ${list:--}"
 	state
-	while IFS= read -r path; do
-		entry "$path"
-	done <<'KILN_PATHS'
+	entries <<'KILN_PATHS'
 @PATHS@
 KILN_PATHS
-	while IFS= read -r name; do
-		unit "$name" </dev/null
-	done <<'KILN_UNITS'
+	units <<'KILN_UNITS'
 @UNITS@
 KILN_UNITS
-	for file in "$root"/etc/kubernetes/manifests/*; do
-		[ ! -f "$file" ] || echo "pod $(printf %s "${file#"$root"}" | hex)"
+	for file in ./etc/kubernetes/manifests/*; do
+		[ ! -f "$file" ] || echo "pod $(printf %s "${file#.}" | hex)"
 	done
 	echo end
 }

@@ -2,11 +2,11 @@ package verify
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -20,12 +20,13 @@ const MaxListing = 4 << 20
 const maxBefore = 16 << 10
 
 // header is the first line of a listing.
-const header = "kiln-listing 1"
+const header = "kiln-listing 2"
 
 // Listing is what a machine says of itself. It holds hashes of secret files.
 type Listing struct {
 	list, made    string // identities: of the list on the machine, and of the document; "" without
 	done          bool
+	alike         string // the SHA-256 of the manifest of etcd, without what the hook may write
 	entries       map[string]entry
 	units         map[string]unit
 	dropIns, pods []string
@@ -45,7 +46,7 @@ const (
 // entry is what is at a path of the document.
 type entry struct {
 	kind                  kind
-	sum, alike            string // of a file
+	sum                   string // of a file
 	mode                  uint32
 	uid, gid, user, group string
 	target                string // of a link
@@ -63,10 +64,10 @@ type unit struct {
 func Parse(n *node.Node, data []byte) (*Listing, error) {
 	p := parser{
 		l:     &Listing{entries: map[string]entry{}, units: map[string]unit{}},
-		known: map[string]bool{},
+		known: map[string]bool{}, names: units(n),
 	}
-	for _, name := range slices.Concat(paths(n), units(n)) {
-		p.known[name] = true
+	for _, path := range paths(n) {
+		p.known[path] = true
 	}
 	text, err := body(data)
 	if err != nil {
@@ -107,14 +108,17 @@ func body(data []byte) (string, error) {
 // whole returns an error unless the listing has all paths and units of the document and no others.
 func (p *parser) whole(n *node.Node) error {
 	for _, path := range paths(n) {
-		if _, ok := p.l.entries[path]; !ok {
+		switch e, ok := p.l.entries[path]; {
+		case !ok:
 			return fmt.Errorf("the listing has nothing about %q: %w", path, errScript)
+		case e.kind == file && e.sum == "":
+			return fmt.Errorf("%q could not be read on the machine", path)
 		}
 	}
 	for _, name := range units(n) {
 		if p.l.units[name].load == "" {
 			return fmt.Errorf("the listing has nothing about the unit %q: systemctl gave no "+
-				"answer on the machine, or it is of the script of another document", name)
+				"answer on the machine", name)
 		}
 	}
 	return nil
@@ -122,13 +126,14 @@ func (p *parser) whole(n *node.Node) error {
 
 type parser struct {
 	l     *Listing
-	known map[string]bool // the paths and units of the document
+	known map[string]bool // the paths of the document
+	names []string        // of its units
 	ended bool
 }
 
 var (
 	hash   = regexp.MustCompile(`^[0-9a-f]{64}$`)
-	octal  = regexp.MustCompile(`^[0-7]{1,4}$`)
+	hexes  = regexp.MustCompile(`^[0-9a-f]{1,8}$`)
 	number = regexp.MustCompile(`^[0-9]{1,10}$`)
 
 	errLine   = errors.New("not as kiln's program prints it")
@@ -146,10 +151,14 @@ func (p *parser) line(line string) error {
 	case "done":
 		p.l.done = rest == "yes"
 		return check(rest == "yes" || rest == "no")
-	case "file":
-		return p.file(rest)
-	case "dir":
-		return p.dir(rest)
+	case "none":
+		return p.add(rest, entry{kind: none})
+	case "is":
+		return p.is(rest)
+	case "sum":
+		return p.sum(rest)
+	case "alike":
+		return identity(&p.l.alike, rest)
 	case "link":
 		target, path, _ := strings.Cut(rest, " ")
 		name, err := decode(target)
@@ -157,12 +166,8 @@ func (p *parser) line(line string) error {
 			return err
 		}
 		return p.add(path, entry{kind: link, target: name})
-	case "other":
-		return p.add(rest, entry{kind: other})
-	case "none":
-		return p.add(rest, entry{kind: none})
-	case "unit":
-		return p.unit(rest)
+	case "units":
+		return p.units(rest)
 	case "dropin":
 		return appendName(&p.l.dropIns, rest)
 	case "pod":
@@ -188,48 +193,38 @@ func identity(field *string, text string) error {
 	return check(text == "-" || hash.MatchString(text))
 }
 
-// file reads SUM ALIKE MODE UID:GID USER:GROUP PATH.
-func (p *parser) file(text string) error {
-	words := strings.SplitN(text, " ", 3)
-	if len(words) < 3 {
-		return errLine
-	}
-	e := entry{kind: file, sum: words[0], alike: words[1]}
-	path, err := e.rights(words[2])
-	switch {
-	case err != nil:
-		return err
-	case !p.known[path]:
-		return errScript
-	case e.sum == "-" || e.alike == "-":
-		return fmt.Errorf("%q could not be read on the machine", path)
-	case !hash.MatchString(e.sum) || !hash.MatchString(e.alike):
-		return errLine
-	}
-	return p.add(path, e)
-}
+// types are kinds by the type of a file, which st_mode has above its rights: inode(7).
+var types = map[uint64]kind{0o10: file, 0o04: folder}
 
-// dir reads MODE UID:GID USER:GROUP PATH.
-func (p *parser) dir(text string) error {
-	e := entry{kind: folder}
-	path, err := e.rights(text)
-	if err != nil {
-		return err
-	}
-	return p.add(path, e)
-}
-
-// rights reads MODE UID:GID USER:GROUP PATH into e, and returns the path.
-func (e *entry) rights(text string) (path string, err error) {
+// is reads MODE UID:GID USER:GROUP .PATH.
+func (p *parser) is(text string) error {
 	words := strings.SplitN(text, " ", 4)
-	if len(words) < 4 || !octal.MatchString(words[0]) {
-		return "", errLine
+	if len(words) < 4 || !hexes.MatchString(words[0]) {
+		return errLine
 	}
-	mode, _ := strconv.ParseUint(words[0], 8, 12) // octal says that it is one
-	e.mode = uint32(mode)
+	mode, _ := strconv.ParseUint(words[0], 16, 32) // hexes says that it is one
+	e := entry{kind: cmp.Or(types[mode>>12], other), mode: uint32(mode & 0o7777)}
 	e.uid, e.gid, _ = strings.Cut(words[1], ":")
 	e.user, e.group, _ = strings.Cut(words[2], ":")
-	return words[3], check(number.MatchString(e.uid) && number.MatchString(e.gid))
+	if !number.MatchString(e.uid) || !number.MatchString(e.gid) {
+		return errLine
+	}
+	return p.add(strings.TrimPrefix(words[3], "."), e)
+}
+
+// sum reads SUM  .PATH, as sha256sum prints it.
+func (p *parser) sum(text string) error {
+	sum, path, _ := strings.Cut(text, "  .")
+	e := p.l.entries[path]
+	if !p.known[path] {
+		return errScript
+	}
+	if !hash.MatchString(sum) || e.kind != file || e.sum != "" {
+		return errLine
+	}
+	e.sum = sum
+	p.l.entries[path] = e
+	return nil
 }
 
 // add adds what is at a path.
@@ -242,29 +237,34 @@ func (p *parser) add(path string, e entry) error {
 	return check(!twice)
 }
 
-// unit reads NAME HEX, where HEX is a line NAME=VALUE of systemctl show.
-func (p *parser) unit(text string) error {
-	name, encoded, _ := strings.Cut(text, " ")
-	line, err := decode(encoded)
-	if err != nil {
-		return err
-	}
-	if !p.known[name] {
-		return errScript
-	}
-	u := p.l.units[name]
-	property, value, _ := strings.Cut(line, "=")
-	switch property {
-	case "LoadState":
-		u.load = value
-	case "UnitFileState":
-		u.state = value
-	case "FragmentPath", "DropInPaths":
-		u.files = append(u.files, strings.Fields(value)...)
-	default:
+// units reads HEX: for each unit of the document, in their order, lines NAME=VALUE of systemctl
+// show. An empty line is between two units.
+func (p *parser) units(encoded string) error {
+	text, err := decode(encoded)
+	if err != nil || len(p.l.units) > 0 {
 		return errLine
 	}
-	p.l.units[name] = u
+	blocks := strings.Split(strings.TrimRight(text, "\n"), "\n\n")
+	if len(blocks) != len(p.names) {
+		return fmt.Errorf("systemctl tells of %d units in place of %d: it gave no answer on the "+
+			"machine, or the script is of another document", len(blocks), len(p.names))
+	}
+	for i, block := range blocks {
+		var u unit
+		for line := range strings.SplitSeq(block, "\n") {
+			switch property, value, _ := strings.Cut(line, "="); property {
+			case "LoadState":
+				u.load = value
+			case "UnitFileState":
+				u.state = value
+			case "FragmentPath", "DropInPaths":
+				u.files = append(u.files, strings.Fields(value)...)
+			default:
+				return errLine
+			}
+		}
+		p.l.units[p.names[i]] = u
+	}
 	return nil
 }
 

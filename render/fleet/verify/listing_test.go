@@ -61,37 +61,50 @@ func encode(text string) string { return hex.EncodeToString([]byte(text)) }
 func listed(n *node.Node) string {
 	var b strings.Builder
 	list := sum(string(n.File(node.List).Content))
-	fmt.Fprintf(&b, "kiln-listing 1\nlist %s\nmade %[1]s\ndone yes\n", list)
+	fmt.Fprintf(&b, "kiln-listing 2\nlist %s\nmade %[1]s\ndone yes\n", list)
 	for _, d := range n.Dirs {
-		fmt.Fprintf(&b, "dir %o 232:232 %s:%s %s\n", d.Mode, d.User, d.Group, d.Path)
+		fmt.Fprintf(&b, "is %x 232:232 %s:%s .%s\n", 0o40000|d.Mode, d.User, d.Group, d.Path)
 	}
 	for _, f := range n.Files {
 		if f.Path == token {
 			fmt.Fprintf(&b, "none %s\n", token)
 			continue
 		}
-		alike := sum(string(f.Content))
+		b.WriteString(listedFile(string(f.Content), f.Mode, f.Path))
 		if f.Path == etcd {
-			alike = sum("- --initial-cluster=\n- --initial-cluster-state=new\n")
+			fmt.Fprintf(&b, "alike %s\n", joined)
 		}
-		fmt.Fprintf(&b, "file %s %s %o 0:0 root:root %s\n", sum(string(f.Content)), alike, f.Mode,
-			f.Path)
 	}
 	for _, l := range n.Links {
 		fmt.Fprintf(&b, "link %s %s\n", encode(l.Target), l.Path)
 	}
-	for name, lines := range map[string][]string{
-		"kiln.service": {"LoadState=loaded", "UnitFileState=enabled", "FragmentPath=" + unit,
-			"DropInPaths=/usr/lib/systemd/system/service.d/10-timeout.conf"},
-		"swap.target": {"LoadState=masked", "UnitFileState=masked", "FragmentPath=/dev/null"},
-	} {
-		for _, line := range lines {
-			fmt.Fprintf(&b, "unit %s %s\n", name, encode(line))
-		}
-	}
+	fmt.Fprintf(&b, "units %s\n", encode(shown))
 	fmt.Fprintf(&b, "dropin %s\npod %s\nend\n", encode(dropIn), encode(etcd))
 	return b.String()
 }
+
+// joined is the SHA-256 of the manifest without what the hook of a member that joins writes to it.
+var joined = sum("- --initial-cluster=\n- --initial-cluster-state=new\n")
+
+// listedFile returns the lines of a listing about a file of root's.
+func listedFile(content string, mode uint32, path string) string {
+	return fmt.Sprintf("is %x 0:0 root:root .%s\nsum %s  .%[2]s\n", 0o100000|mode, path,
+		sum(content))
+}
+
+// shown is what systemctl show prints of the units of that machine.
+const shown = `LoadState=loaded
+UnitFileState=enabled
+FragmentPath=` + unit + `
+DropInPaths=/usr/lib/systemd/system/service.d/10-timeout.conf
+
+LoadState=masked
+UnitFileState=masked
+FragmentPath=/dev/null
+`
+
+// showing returns what systemctl show prints once something of it is otherwise.
+func showing(old, with string) string { return encode(strings.Replace(shown, old, with, 1)) }
 
 // TestCompare: each row changes the listing of a machine that is as its document says.
 func TestCompare(t *testing.T) {
@@ -100,12 +113,12 @@ func TestCompare(t *testing.T) {
 	forged := sum("forged")
 	for _, row := range []struct{ name, old, with, want string }{
 		{name: "as rendered"},
-		{name: "greeted", old: "kiln-listing 1", with: "Welcome\x1b[2J\nkiln-listing 1"},
-		{"another content", "file " + sum("127.0.0.1 localhost\n"), "file " + forged,
+		{name: "greeted", old: "kiln-listing 2", with: "Welcome\x1b[2J\nkiln-listing 2"},
+		{"another content", sum("127.0.0.1 localhost\n"), forged,
 			hosts + ": not what was rendered"},
-		{"another mode", " 644 0:0 root:root " + hosts, " 4644 0:0 root:root " + hosts,
+		{"another mode", " 81a4 0:0 root:root ." + hosts, " 89a4 0:0 root:root ." + hosts,
 			hosts + ": mode 4644, not 0644"},
-		{"another owner", " 644 0:0 root:root " + hosts, " 644 7:0 daemon:root " + hosts,
+		{"another owner", " 81a4 0:0 root:root ." + hosts, " 81a4 7:0 daemon:root ." + hosts,
 			hosts + ": owner 7:0, not root:root"},
 		{name: "an owner by number alone", old: "232:232 etcd:etcd", with: "232:232 etcd:etcd"},
 		{"an owner that is no name", "232:232 etcd:etcd", "232:232 UNKNOWN:UNKNOWN",
@@ -115,28 +128,25 @@ func TestCompare(t *testing.T) {
 		{name: "the kubelet's link", old: encode("kubelet-client-kiln.pem"),
 			with: encode("/var/lib/kubelet/pki/kubelet-client-2026.pem")},
 		{"no link", "link " + encode("kubelet-client-kiln.pem"), "none", client + ": missing"},
-		{"a folder in place of a link", "link " + encode("../kiln.service"),
-			"dir 755 0:0 root:root", wants + ": a folder, not a link"},
-		{"a device", "dir 700 232:232 etcd:etcd", "other", "/var/lib/etcd: something else, " +
+		{"a folder in place of a link", "link " + encode("../kiln.service") + " ",
+			"is 41ed 0:0 root:root .", wants + ": a folder, not a link"},
+		{"a device", "is 41c0 232:232", "is 61c0 232:232", "/var/lib/etcd: something else, " +
 			"not a folder"},
-		{"a member that joined", "file " + sum(manifest), "file " + forged, ""},
-		{"not only joined", sum(manifest) + " " +
-			sum("- --initial-cluster=\n- --initial-cluster-state=new\n"), forged + " " + forged,
+		{"a member that joined", sum(manifest), forged, ""},
+		{"not only joined", sum(manifest) + "  ." + etcd + "\nalike " + joined,
+			forged + "  ." + etcd + "\nalike " + forged,
 			etcd + ": not what was rendered"},
-		{"left", "none " + token, "file " + forged + " " + forged + " 600 0:0 root:root " + token,
+		{"left", "none " + token + "\n", listedFile("x", 0o600, token),
 			token + ": not removed, though the first boot is done"},
-		{"masked", encode("LoadState=loaded") + "\nunit kiln.service " +
-			encode("UnitFileState=enabled"), encode("LoadState=masked") + "\nunit kiln.service " +
-			encode("UnitFileState=masked-runtime"), "kiln.service: masked"},
-		{"disabled", encode("UnitFileState=enabled"), encode("UnitFileState=disabled"),
+		{"masked", encode(shown), showing("loaded\nUnitFileState=enabled",
+			"masked\nUnitFileState=masked-runtime"), "kiln.service: masked"},
+		{"disabled", encode(shown), showing("enabled", "disabled"),
 			"kiln.service: disabled, not enabled"},
-		{"no such unit", encode("UnitFileState=enabled"), encode("UnitFileState=bad"),
+		{"no such unit", encode(shown), showing("enabled", "bad"),
 			"kiln.service: bad, not enabled"},
-		{"swap is on", encode("LoadState=masked") + "\nunit swap.target " +
-			encode("UnitFileState=masked"), encode("LoadState=loaded") + "\nunit swap.target " +
-			encode("UnitFileState=static"), "swap.target: not masked"},
-		{"another unit", encode("FragmentPath=" + unit),
-			encode("FragmentPath=/run/systemd/transient/kiln.service"),
+		{"swap is on", encode(shown), showing("masked\nUnitFileState=masked",
+			"loaded\nUnitFileState=static"), "swap.target: not masked"},
+		{"another unit", encode(shown), showing(unit, "/run/systemd/transient/kiln.service"),
 			"/run/systemd/transient/kiln.service: sets kiln.service, and is not in the document"},
 		{"a drop-in", "dropin " + encode(dropIn), "dropin " + encode("/etc/x.d/\u202e.conf"),
 			`/etc/x.d/\u202e.conf: a drop-in, and is not in the document`},
@@ -194,12 +204,12 @@ func TestCompareBefore(t *testing.T) {
 	n := machine()
 	before := strings.Replace(listed(n), "done yes", "done no", 1)
 	for entry, want := range map[string][]verify.Finding{
-		"none": {},
-		"file " + sum("token\n") + " " + sum("token\n") + " 600 0:0 root:root": {},
-		"file " + sum("x") + " " + sum("x") + " 600 0:0 root:root": {
+		"none " + token + "\n":              {},
+		listedFile("token\n", 0o600, token): {},
+		listedFile("x", 0o600, token): {
 			{Object: token, Kind: verify.Changed, How: "not what was rendered"}},
 	} {
-		text := strings.Replace(before, "none "+token, entry+" "+token, 1)
+		text := strings.Replace(before, "none "+token+"\n", entry, 1)
 		l, err := verify.Parse(n, []byte(text))
 		require.NoError(t, err)
 		r := verify.Compare(n, l)
@@ -218,7 +228,7 @@ func TestParseRefuses(t *testing.T) {
 	for _, row := range []struct{ name, text, want string }{
 		{"nothing", "", "this is no listing"},
 		{"binary", strings.Repeat("\x00\xff", 1000), "this is no listing"},
-		{"another version", strings.Replace(text, "listing 1", "listing 2", 1), "no listing"},
+		{"another version", strings.Replace(text, "listing 2", "listing 1", 1), "no listing"},
 		{"a long greeting", strings.Repeat("x", 20000) + "\n" + text, "no listing"},
 		{"too large", text + strings.Repeat("x", 5<<20), "larger than 4 MiB"},
 		{"no end", strings.TrimSuffix(text, "end\n"), "cut off"},
@@ -229,18 +239,28 @@ func TestParseRefuses(t *testing.T) {
 		{"a line more", strings.Replace(text, none, none+"none /etc/shadow\n", 1),
 			"of the script of another document"},
 		{"a line twice", strings.Replace(text, none, none+none, 1), "not as kiln's program"},
-		{"no unit", strings.ReplaceAll(text, "unit kiln.service", "pod"),
+		{"no units", strings.Replace(text, "units "+encode(shown)+"\n", "", 1),
 			`nothing about the unit "kiln.service"`},
-		{"a unit more", strings.Replace(text, "end\n", "unit x.service 00\nend\n", 1),
-			"of the script of another document"},
-		{"another property", strings.Replace(text, "end\n",
-			"unit kiln.service "+encode("Id=x")+"\nend\n", 1), "not as kiln's program"},
-		{"no hash", strings.Replace(text, "file "+sum("127.0.0.1 localhost\n"), "file 12", 1),
+		{"no answer about a unit", strings.Replace(text, encode(shown),
+			showing("LoadState=masked\n", ""), 1), `nothing about the unit "swap.target"`},
+		{"no answer", strings.Replace(text, encode(shown), "", 1), "1 units in place of 2"},
+		{"a unit more", strings.Replace(text, encode(shown), encode(shown+"\nLoadState=x\n"), 1),
+			"3 units in place of 2"},
+		{"another property", strings.Replace(text, encode(shown), encode(shown+"Id=x\n"), 1),
 			"not as kiln's program"},
-		{"not readable", strings.Replace(text, "file "+sum("127.0.0.1 localhost\n"), "file -", 1),
-			`"` + hosts + `" could not be read on the machine`},
-		{"no mode", strings.Replace(text, " 644 0:0", " 0:0", 1), "not as kiln's program"},
-		{"a mode in words", strings.Replace(text, " 644 ", " 899 ", 1), "not as kiln's program"},
+		{"units twice", strings.Replace(text, "end\n", "units "+encode(shown)+"\nend\n", 1),
+			"not as kiln's program"},
+		{"no hash", strings.Replace(text, "sum "+sum("127.0.0.1 localhost\n"), "sum 12", 1),
+			"not as kiln's program"},
+		{"a hash twice", strings.Replace(text, "end\n",
+			"sum "+sum("127.0.0.1 localhost\n")+"  ."+hosts+"\nend\n", 1),
+			"not as kiln's program"},
+		{"a hash more", strings.Replace(text, "end\n", "sum "+sum("")+"  ./x\nend\n", 1),
+			"of the script of another document"},
+		{"not readable", strings.Replace(text, "sum "+sum("127.0.0.1 localhost\n")+"  ."+hosts+"\n",
+			"", 1), `"` + hosts + `" could not be read on the machine`},
+		{"no mode", strings.Replace(text, " 81a4 0:0", " 0:0", 1), "not as kiln's program"},
+		{"a mode in words", strings.Replace(text, " 81a4 ", " 8xx9 ", 1), "not as kiln's program"},
 		{"no number", strings.Replace(text, "0:0 root:root", "x:0 root:root", 1),
 			"not as kiln's program"},
 		{"not hexadecimal", strings.Replace(text, "pod ", "pod zz", 1), "not as kiln's program"},

@@ -112,7 +112,7 @@ func (c *comparison) files(n *node.Node) {
 		if !c.is(f.Path, file) {
 			continue
 		}
-		if e.sum != sum(f.Content) && !c.written(f, &e) {
+		if e.sum != sum(f.Content) && !c.written(f) {
 			c.add(f.Path, Changed, "not what was rendered")
 		}
 		c.rights(f.Path, f.Mode, f.User, f.Group)
@@ -134,8 +134,8 @@ func (c *comparison) files(n *node.Node) {
 
 // written reports whether the file is as rendered but for what the hook may have written to it: the
 // members of etcd, in the manifest of a member that joined them.
-func (c *comparison) written(f *node.File, e *entry) bool {
-	return f.Path == etcdManifest && e.alike == sum(alike(f.Content))
+func (c *comparison) written(f *node.File) bool {
+	return f.Path == etcdManifest && c.l.alike == sum(alike(f.Content))
 }
 
 // is reports whether the path is of that kind, and adds a finding if it is not.
