@@ -10,16 +10,14 @@ part='[A-Za-z0-9_~-]+(\.[A-Za-z0-9_~-]+)*'
   exit 2
 }
 
-changed=$(mktemp)
-trap 'rm -f "$changed"' EXIT
+files=() programs=()
 while IFS= read -r -d '' file; do
   [[ ! -L $file ]] || continue
-  sed "s|${old//./\\.}|$new|g" "./$file" >"$changed"
-  cat "$changed" >"./$file" # which keeps its mode
-  case $file in
-  *.go) gofmt -w "./$file" ;;
-  esac
+  files+=("./$file")
+  [[ $file != *.go ]] || programs+=("./$file")
 done < <(git grep --color=never --untracked -lzIF "$old" -- ':!CHANGELOG.md')
+sed -i "s|${old//./\\.}|$new|g" "${files[@]}"
+gofmt -w "${programs[@]}"
 echo "The module is $new now, and was $old. Look at git diff, and commit it. Who
 publishes, and where, is in cmd/release/identity.go, README.md and CONTRIBUTING.md: change that by
 hand."
