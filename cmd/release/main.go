@@ -204,7 +204,7 @@ func (m *maker) run(name string, args ...string) (string, error) {
 
 // runWith is run with more variables in the environment, and keeps white space.
 func (m *maker) runWith(env []string, name string, args ...string) ([]byte, error) {
-	cmd := exec.Command(name, args...)
+	cmd := exec.Command(name, args...) // #nosec G204 -- programs and words of this package
 	cmd.Dir = m.source
 	for _, word := range os.Environ() {
 		if variable, _, _ := strings.Cut(word, "="); slices.Contains(keep, variable) {

@@ -129,7 +129,7 @@ func (t *tree) addEtcdClientTrust() {
 		"CA of the external etcd", external+".caFrom")
 	t.addFile(crt, 0o644, string(c.Text(ext.CertFrom)),
 		"the API server's certificate for the external etcd", external+".certFrom")
-	t.n.Files = append(t.n.Files, node.File{
+	t.n.Files = append(t.n.Files, node.File{ // #nosec G101 -- the kind of a secret
 		Path: key, Mode: 0o600, Content: c.Text(ext.KeyFrom), Secret: "external-etcd-client",
 		Why: "key of that certificate", From: []string{external + ".keyFrom"},
 	})
