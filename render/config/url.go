@@ -21,7 +21,7 @@ var plainURL = regexp.MustCompile(`^[A-Za-z0-9:/._~{}\[\]%+,=@!$&()*;?#-]+$`)
 
 // hostPort matches the host of a URL with an optional port.
 var hostPort = regexp.MustCompile(
-	`^([a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?|\[[0-9a-f:]+\])(:[1-9][0-9]{0,4})?$`)
+	`^([a-z0-9]([a-z0-9.-]*[a-z0-9])?|\[[0-9a-f:]+\])(:[1-9][0-9]{0,4})?$`)
 
 // urlProblem returns why a string is not the URL of a server with one of the schemes, "" if it is
 // one.

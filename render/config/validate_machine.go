@@ -55,7 +55,7 @@ func (v *checker) machine(m *Machine, role string, at *yamltext.Location) {
 // Patterns of a program, of the id of a check, and of names of the kernel.
 var (
 	kubeletPath = regexp.MustCompile(`^(/[A-Za-z0-9._+/-]+|[A-Za-z0-9_][A-Za-z0-9._+-]*)$`)
-	checkID     = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9._:-]{0,126}[A-Za-z0-9])?$`)
+	checkID     = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9._:-]*[A-Za-z0-9])?$`)
 	sysctlName  = regexp.MustCompile(`^[a-z0-9_-]+([./][A-Za-z0-9_:*-]+)+$`)
 	moduleName  = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$`)
 )
@@ -75,7 +75,7 @@ func (v *checker) ignorePreflight(ids []string, at *yamltext.Location) {
 	seen := map[string]bool{}
 	for i, id := range ids {
 		switch {
-		case !checkID.MatchString(id):
+		case len(id) > 128 || !checkID.MatchString(id):
 			v.report(at.Index(i), "%s is not the id of a check; "+
 				"write it as the first boot prints it, or as kubeadm calls it", quote(id))
 		case seen[id]:
@@ -112,7 +112,7 @@ func (v *checker) registries(list []Registry, at *yamltext.Location) {
 		here := at.Index(i)
 		first, ok := seen[r.Host]
 		switch {
-		case r.Host != "_default" && !hostPort.MatchString(r.Host):
+		case r.Host != "_default" && (len(r.Host) > maxHost || !hostPort.MatchString(r.Host)):
 			v.report(here.Key("host"), "%s is not a registry's host; write it as images name it, "+
 				"such as docker.io or registry.example.com:5000, or _default for all others",
 				quote(r.Host))

@@ -11,7 +11,7 @@ import (
 // hostOrDomain matches a name in NO_PROXY: of a host, or of a domain with a dot or "*." in front,
 // with an optional port.
 var hostOrDomain = regexp.MustCompile(
-	`^(\*?\.)?[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?(:[1-9][0-9]{0,4})?$`)
+	`^(\*?\.)?[a-z0-9]([a-z0-9.-]*[a-z0-9])?(:[1-9][0-9]{0,4})?$`)
 
 // proxy checks the proxy of a layer. The values that it accepts have no character with a meaning
 // for systemd, for a shell or in a list with commas.

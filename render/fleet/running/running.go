@@ -18,6 +18,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"kiln.dev/kiln/pki"
+	"kiln.dev/kiln/render/config"
 	"kiln.dev/kiln/render/text/wording"
 )
 
@@ -170,7 +171,7 @@ func (l *List) add(text []byte) error {
 	} else if err != nil {
 		return fmt.Errorf("an object of the list cannot be read: %w", err)
 	}
-	if !nodeName.MatchString(n.Metadata.Name) {
+	if !config.IsMachineName(n.Metadata.Name) { // it stands in commands that people paste
 		return fmt.Errorf("%q is no name of a Node", said(n.Metadata.Name))
 	}
 	node := newNode(&n)
@@ -195,10 +196,6 @@ func (l *List) mark(objects string) error {
 	l.objects = cmp.Or(l.objects, objects)
 	return nil
 }
-
-// nodeName matches the names that a Node can have. kiln prints them in commands that people paste
-// into a shell.
-var nodeName = regexp.MustCompile(`^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$`)
 
 var digest = regexp.MustCompile(`^[0-9a-f]{64}$`)
 

@@ -11,6 +11,7 @@ import (
 
 	"kiln.dev/kiln/manifests"
 	"kiln.dev/kiln/pki"
+	"kiln.dev/kiln/render/config"
 	"kiln.dev/kiln/render/facts/node"
 	"kiln.dev/kiln/render/facts/once"
 	"kiln.dev/kiln/render/machine/assembly"
@@ -61,7 +62,7 @@ func (d *Documents) Twin() (*Twin, error) {
 	}, d.inv.Facts)
 	t.sealed = true
 	for _, e := range d.inv.Documents {
-		if !machineName.MatchString(e.Node) {
+		if !config.IsMachineName(e.Node) {
 			return nil, fmt.Errorf("%q is no name of a machine: this is no inventory of kiln's",
 				e.Node)
 		}

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"kiln.dev/kiln/render/config"
 	"kiln.dev/kiln/render/machine/layout"
 	"kiln.dev/kiln/render/plan"
 	"kiln.dev/kiln/render/text/wording"
@@ -138,7 +139,7 @@ func readIndex(index []byte) (c *change.Cluster, rest []string, err error) {
 			c.Properties = append(c.Properties, change.Property{Name: name, Value: value})
 		case len(words) > 6 && (words[0] == "node" || words[0] == "pool"):
 			// kiln prints names and versions in commands that people paste into a shell.
-			if !machineName.MatchString(words[1]) {
+			if !config.IsMachineName(words[1]) {
 				return nil, nil, fmt.Errorf("%s: line %d: %q is no name of a machine: "+
 					"this is no review twin", IndexFile, i+1, words[1])
 			}
@@ -168,9 +169,6 @@ func readIndex(index []byte) (c *change.Cluster, rest []string, err error) {
 	}
 	return c, rest, nil
 }
-
-// machineName matches the names that a Node or a pool can have.
-var machineName = regexp.MustCompile(`^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$`)
 
 // version matches the versions that a kubelet can have.
 var version = regexp.MustCompile(`^v[0-9]+\.[0-9]+\.[0-9]+([.+-][0-9A-Za-z.+-]*)?$`)

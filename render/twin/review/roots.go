@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"strings"
 
+	"kiln.dev/kiln/render/config"
 	"kiln.dev/kiln/render/facts/node"
 	"kiln.dev/kiln/render/plan"
 	"kiln.dev/kiln/render/text/wording"
@@ -33,7 +34,7 @@ func Roots(open func(name string) ([]byte, error)) map[string]string {
 	for _, line := range lines(IndexFile) {
 		words := strings.Fields(line)
 		if len(words) < 3 || words[0] != "node" || words[2] != node.ControlPlane ||
-			!machineName.MatchString(words[1]) {
+			!config.IsMachineName(words[1]) {
 			continue
 		}
 		own := lines(path.Join(plan.Folder(words[1], false), IndexFile))
