@@ -53,6 +53,9 @@ func TestBootsAgain(t *testing.T) {
 	for _, name := range []string{
 		"amazon-linux/ip-10-0-0-11", "pools/small", "delivery-lean/cp-2",
 	} {
+		if name == "amazon-linux/ip-10-0-0-11" && !*all {
+			continue // a control plane like that of delivery-lean, whose files are in the user-data
+		}
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()

@@ -199,7 +199,7 @@ func (b *bench) shell(t *testing.T, dir, script string) (string, error) {
 	t.Helper()
 	cmd := exec.Command("sh", "-c", script)
 	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "GOGC=off")
+	cmd.Env = append(os.Environ(), "GOGC=400")
 	out, err := cmd.CombinedOutput()
 	return string(out), err
 }
