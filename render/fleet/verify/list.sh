@@ -44,7 +44,11 @@ entries() {
 	done
 	[ $# != 0 ] || return 0
 	stat -c 'is %f %u:%g %U:%G %n' "$@"
-	sha256sum "$@" 2>/dev/null | sed 's/^/sum /' # a folder has none
+	for file; do # a folder has no sum, and a pipe no end
+		shift
+		[ ! -f "$file" ] || set -- "$@" "$file"
+	done
+	[ $# = 0 ] || sha256sum "$@" | sed 's/^/sum /'
 	file=./etc/kubernetes/manifests/etcd.yaml
 	[ ! -f "$file" ] || echo "alike $(sed -e 's|--initial-cluster=[^ "]*|--initial-cluster=|' \
 		-e 's|--initial-cluster-state=existing|--initial-cluster-state=new|' "$file" | sum)"
