@@ -22,6 +22,7 @@ import (
 	"kiln.dev/kiln/render/fleet/rollout"
 	"kiln.dev/kiln/render/plan"
 	"kiln.dev/kiln/render/twin/change"
+	"kiln.dev/kiln/test/golden"
 )
 
 const changes = "../testdata/changes"
@@ -72,7 +73,7 @@ func TestChanges(t *testing.T) {
 	require.NoError(t, err)
 
 	stages := rotated(t, bundle)
-	var before shared[*change.Cluster] // by its configuration and stages
+	var before golden.Shared[*change.Cluster] // by its configuration and stages
 	names := map[string]bool{}
 	for _, row := range list {
 		require.False(t, names[row.Name], row.Name)
@@ -80,7 +81,7 @@ func TestChanges(t *testing.T) {
 		t.Run(row.Name, func(t *testing.T) {
 			t.Parallel()
 			key := fmt.Sprint(row.Of, row.Twin, row.Before)
-			old := before.of(t, key, func() (*change.Cluster, error) {
+			old := before.Of(t, key, func() (*change.Cluster, error) {
 				if row.Twin != "" {
 					return render.FilesState(archived(t, filepath.Join(changes, row.Twin)))
 				}

@@ -34,8 +34,8 @@ func rendered(t *testing.T, r *render.Cluster, name string) *machine {
 	return &machine{t, r, &r.Plan.Machines[i], n}
 }
 
-// golden returns a machine of a golden case. The cluster is shared and must not be changed.
-func golden(t *testing.T, cluster, name string) *machine {
+// goldenMachine returns a machine of a golden case. The cluster is shared and must not be changed.
+func goldenMachine(t *testing.T, cluster, name string) *machine {
 	t.Helper()
 	r := load(t, cluster)
 	i := machineNamed(t, r, name)
@@ -309,7 +309,7 @@ func broken(
 		}
 		m = rendered(t, r, name)
 	} else {
-		m = golden(t, cluster, name)
+		m = goldenMachine(t, cluster, name)
 	}
 	if breaks != nil {
 		breaks(m)

@@ -81,7 +81,7 @@ var treeRefusals = []refusal{
 	}, want: "file /etc/kubernetes/bootstrap-kubelet.conf: does not hold the secret token/large " +
 		"g1, with which it is marked"},
 	{name: "key and certificate of another control plane", breaks: func(m *machine) {
-		other := golden(m.t, "ha", "cp-2")
+		other := goldenMachine(m.t, "ha", "cp-2")
 		for _, name := range []string{"/apiserver.crt", "/apiserver.key"} {
 			path := plan.PKIDir + name
 			m.file(path).Content = other.file(path).Content
@@ -90,7 +90,7 @@ var treeRefusals = []refusal{
 		"this machine"},
 	{name: "a second key", machine: "worker-1", breaks: func(m *machine) {
 		f := m.file(plan.KubeletPKI + "/kubelet.key")
-		f.Content = slices.Concat(f.Content, golden(m.t, "ha", "worker-2").file(f.Path).Content)
+		f.Content = slices.Concat(f.Content, goldenMachine(m.t, "ha", "worker-2").file(f.Path).Content)
 	}, want: "file /var/lib/kubelet/pki/kubelet.key: holds 2 private keys, want the one of " +
 		"kubelet-server/worker-1 g1"},
 	{name: "another key of service accounts", breaks: func(m *machine) {

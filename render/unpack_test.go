@@ -29,7 +29,7 @@ import (
 // messages.
 func packed(t testing.TB, n *node.Node) map[string][]byte {
 	t.Helper()
-	return sharedDocuments.of(t, n, func() (map[string][]byte, error) { return pack(n) })
+	return sharedDocuments.Of(t, n, func() (map[string][]byte, error) { return pack(n) })
 }
 
 func pack(n *node.Node) (out map[string][]byte, err error) {

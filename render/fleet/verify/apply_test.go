@@ -1,4 +1,4 @@
-package render_test
+package verify_test
 
 import (
 	"cmp"
@@ -25,6 +25,7 @@ import (
 	"kiln.dev/kiln/render/machine/layout"
 	"kiln.dev/kiln/render/plan"
 	"kiln.dev/kiln/render/twin/change"
+	"kiln.dev/kiln/test/golden"
 	"kiln.dev/kiln/test/need"
 	"kiln.dev/kiln/test/script"
 )
@@ -66,6 +67,9 @@ const (
 	ntp2  = `{op: replace, path: /spec/machines/ntpServers/0, value: ntp2.example.com}`
 )
 
+// decade is how long new CAs live.
+const decade = 87600 * time.Hour
+
 // locked has a lock with two kubelets. The content of each file is its line here.
 var locked = fstest.MapFS{"cluster.lock.yaml": {Data: lockOf("kubelet v1.35.1", "kubelet v1.35.8",
 	"kubelet v1.36.3", "containerd v1.0.0", "runc v1.0.0", "cniPlugins v1.0.0", "crictl v1.0.0")}}
@@ -90,12 +94,12 @@ type edited struct {
 // edit returns the cluster with these changes. It is shared: nothing changes it.
 func edit(t *testing.T, edits ...string) *edited {
 	t.Helper()
-	return sharedEdits.of(t, strings.Join(edits, ","), func() (*edited, error) {
+	return sharedEdits.Of(t, strings.Join(edits, ","), func() (*edited, error) {
 		return newEdited(func(*pki.Bundle) {}, edits)
 	})
 }
 
-var sharedEdits shared[*edited]
+var sharedEdits golden.Shared[*edited]
 
 // editBundle is edit with a bundle that was changed, too.
 func editBundle(t *testing.T, do func(b *pki.Bundle), edits ...string) *edited {
@@ -106,7 +110,7 @@ func editBundle(t *testing.T, do func(b *pki.Bundle), edits ...string) *edited {
 }
 
 func newEdited(do func(b *pki.Bundle), edits []string) (*edited, error) {
-	text, err := os.ReadFile(filepath.Join(changes, "cluster.yaml"))
+	text, err := os.ReadFile(filepath.Join("../../../testdata/changes", "cluster.yaml"))
 	if err != nil {
 		return nil, err
 	}
@@ -124,7 +128,7 @@ func newEdited(do func(b *pki.Bundle), edits []string) (*edited, error) {
 	if err != nil {
 		return nil, err
 	}
-	data, err := os.ReadFile(filepath.Join(changes, "secrets.yaml"))
+	data, err := os.ReadFile(filepath.Join("../../../testdata/changes", "secrets.yaml"))
 	if err != nil {
 		return nil, err
 	}
@@ -267,7 +271,7 @@ echo "$((${up%%.*} + 60)).00 1.00" >"$KILN_ROOT/proc/uptime"
 `
 )
 
-const hosts = "/etc/containerd/certs.d/registry.k8s.io/hosts.toml"
+const mirrored = "/etc/containerd/certs.d/registry.k8s.io/hosts.toml"
 
 // loads is what follows a change of the kernel's settings.
 const loads = "systemd-sysctl /etc/sysctl.d/90-kiln.conf\n"
@@ -383,7 +387,7 @@ func TestApply(t *testing.T) {
 				calls = "--quiet disable --now a.service\n" + calls
 			}
 			again := []string{calls + "restart kiln.service\n", ""}
-			if i%3 > 0 && !*all {
+			if i%3 > 0 && !*golden.All {
 				again = again[:1]
 			}
 			for _, calls := range again {
@@ -401,8 +405,8 @@ func TestApply(t *testing.T) {
 				}
 				_, err := os.Stat(m.root + kept)
 				require.Equal(t, slices.Contains(row.now, shares), err != nil)
-				if now.nodes[row.machine].File(hosts) == nil {
-					require.NoDirExists(t, filepath.Dir(m.root+hosts), "it would hide _default")
+				if now.nodes[row.machine].File(mirrored) == nil {
+					require.NoDirExists(t, filepath.Dir(m.root+mirrored), "it would hide _default")
 				}
 				require.Equal(t, "ssh-rsa AAAAB3platform cloud\n"+row.login+"\n",
 					m.read("/home/debian/.ssh/authorized_keys"))
@@ -530,7 +534,7 @@ func TestApplyInterrupted(t *testing.T) {
 			text, err := applyProgram(t, edit(t), edit(t, row.edits...), row.machine)
 			require.NoError(t, err)
 			moments := row.moments
-			if *all {
+			if *golden.All {
 				for moments = nil; len(moments) < 200; {
 					moments = append(moments, len(moments)+1)
 				}
@@ -555,7 +559,7 @@ func TestApplyInterrupted(t *testing.T) {
 				m.requireIs(old, now)
 				m.requireNothingLeft()
 				if ended {
-					require.True(t, *all, "choose an earlier moment than %d", at)
+					require.True(t, *golden.All, "choose an earlier moment than %d", at)
 					break
 				}
 			}
@@ -646,7 +650,7 @@ func TestApplyPutsBack(t *testing.T) {
 			require.Contains(t, m.messages, "; the machine is as it was before\n")
 			m.requireIs(now.nodes[row.machine], old.nodes[row.machine])
 			m.requireNothingLeft()
-			require.NoDirExists(t, filepath.Dir(m.root+hosts), "it would hide _default")
+			require.NoDirExists(t, filepath.Dir(m.root+mirrored), "it would hide _default")
 			if zone, err := os.Readlink(m.root + "/etc/localtime"); err == nil {
 				require.Equal(t, "../usr/share/zoneinfo/UTC", zone)
 			}

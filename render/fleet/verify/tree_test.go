@@ -1,4 +1,4 @@
-package render_test
+package verify_test
 
 import (
 	"bytes"
@@ -17,7 +17,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kiln.dev/kiln/render/facts/node"
-	verified "kiln.dev/kiln/render/fleet/verify"
+	"kiln.dev/kiln/render/fleet/verify"
+	"kiln.dev/kiln/test/golden"
 	"kiln.dev/kiln/test/need"
 	"kiln.dev/kiln/test/script"
 )
@@ -202,19 +203,19 @@ func (m *aTree) run(stdin string, words ...string) (string, int) {
 }
 
 // compared returns the report of a listing that the script printed on the machine.
-func (m *aTree) compared() *verified.Report {
+func (m *aTree) compared() *verify.Report {
 	m.t.Helper()
-	program, err := verified.Script(m.n)
+	program, err := verify.Script(m.n)
 	require.NoError(m.t, err)
 	out, code := m.run(program, "-s")
 	require.Zero(m.t, code)
 	require.Empty(m.t, m.messages)
-	l, err := verified.Parse(m.n, []byte(out))
+	l, err := verify.Parse(m.n, []byte(out))
 	require.NoError(m.t, err)
-	return verified.Compare(m.n, l)
+	return verify.Compare(m.n, l)
 }
 
-func objects(r *verified.Report) (list []string) {
+func objects(r *verify.Report) (list []string) {
 	for _, f := range r.Findings {
 		list = append(list, f.Object)
 	}
@@ -229,7 +230,7 @@ func TestVerifyUntouched(t *testing.T) {
 		"backup", "systems", "disks", "interfaces", "packages", "sysext", "imported"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			for _, n := range unlikeNodes(t, name) {
+			for _, n := range golden.UnlikeNodes(t, name) {
 				m := grow(t, n, shells[i%len(shells)])
 				r := m.compared()
 				require.Empty(t, r.Findings, n.Name)
@@ -315,7 +316,7 @@ func TestVerifyTampered(t *testing.T) {
 	for i, shell := range need.Usable(t) {
 		t.Run(shell, func(t *testing.T) {
 			t.Parallel()
-			m := grow(t, nodes(t, "single")[0], shell)
+			m := grow(t, golden.Nodes(t, "single")[0], shell)
 			var want []string
 			for j, a := range alterations {
 				a.do(m, a.object)
@@ -333,7 +334,7 @@ func TestVerifyTampered(t *testing.T) {
 // identity say that something does.
 func TestVerifyForged(t *testing.T) {
 	t.Parallel()
-	m := grow(t, nodes(t, "single")[1], need.Usable(t)[0])
+	m := grow(t, golden.Nodes(t, "single")[1], need.Usable(t)[0])
 	const path = "/etc/kubernetes/pki/ca.crt"
 	was := sha256.Sum256([]byte(m.read(path)))
 	alter(m, path)
