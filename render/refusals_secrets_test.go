@@ -90,7 +90,8 @@ var treeRefusals = []refusal{
 		"this machine"},
 	{name: "a second key", machine: "worker-1", breaks: func(m *machine) {
 		f := m.file(plan.KubeletPKI + "/kubelet.key")
-		f.Content = slices.Concat(f.Content, goldenMachine(m.t, "ha", "worker-2").file(f.Path).Content)
+		other := goldenMachine(m.t, "ha", "worker-2").file(f.Path)
+		f.Content = slices.Concat(f.Content, other.Content)
 	}, want: "file /var/lib/kubelet/pki/kubelet.key: holds 2 private keys, want the one of " +
 		"kubelet-server/worker-1 g1"},
 	{name: "another key of service accounts", breaks: func(m *machine) {
