@@ -116,6 +116,7 @@ test-all:
 	go test -timeout 1h ./render -all -hostile
 	go test -timeout 8h ./render -run TestRotations -rotations 10000
 	go test -timeout 1h ./render/explain -all
+	go test -timeout 2h ./render/fleet/verify -all
 	go test -timeout 5h ./templates -all
 	go test -timeout 5h ./cmd/kiln -run TestCutOff -kills 200
 
