@@ -3,6 +3,7 @@ package render_test
 import (
 	"bytes"
 	"crypto/sha256"
+	"crypto/x509"
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/pem"
@@ -97,8 +98,20 @@ func secretsIn(t testing.TB, b *pki.Bundle, p *plan.Plan) secrets {
 		cert, err := b.Issue(spec)
 		require.NoError(t, err)
 		s.pem(spec.Name, cert.BothPEM())
+		s[spec.Name+" CERTIFICATE"] = ownOf(t, s[spec.Name+" CERTIFICATE"])
 	}
 	return s
+}
+
+// ownOf returns what a certificate has and no other one: its serial number, its key, and its
+// signature without the lengths in front. The rest is in others of the same CA too, with a random
+// byte behind it now and then.
+func ownOf(t testing.TB, der []byte) []byte {
+	t.Helper()
+	c, err := x509.ParseCertificate(der)
+	require.NoError(t, err)
+	key, signature := c.RawSubjectPublicKeyInfo, c.Signature
+	return slices.Concat(c.SerialNumber.Bytes(), key[len(key)-64:], signature[len(signature)-60:])
 }
 
 // windows returns every window of every secret, in each encoding, with the name of the secret.
