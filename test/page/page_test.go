@@ -46,7 +46,7 @@ func TestPage(t *testing.T) {
 		opened        int
 		name          string
 	}{
-		{"light", "9 of 30", less, 30, "worker-2"},
+		{"light", "11 of 30", less, 30, "worker-2"},
 		{"dark", "1 of 10", small, 30, "worker-2"},
 	} {
 		t.Run(look.scheme, func(t *testing.T) {
@@ -284,7 +284,7 @@ addEventListener('load', async () => {
     const parts = [...document.querySelectorAll('details')];
     for (const part of parts.slice(0, 120)) part.open = true;
     const filter = document.getElementById('filter');
-    filter.value = 'worker-7';
+    filter.value = 'worker-1';
     filter.dispatchEvent(new Event('input'));
     const shown = document.getElementById('filtered').textContent;
     filter.value = '';
