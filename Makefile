@@ -58,7 +58,7 @@ DEADCODE := golang.org/x/tools/cmd/deadcode@v0.49.0
 GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.1.4
 # Minors of Kubernetes, beside the one in its go.mod, from whose source the judges are built too.
 JUDGES := v1.34 v1.35 v1.37
-# make ci builds the newest of them alone: their tables change with go.mod, and make test-all has all.
+# make ci builds the newest of them alone, and make test-all all of them.
 NEWEST := $(lastword $(JUDGES))
 SHFMT := mvdan.cc/sh/v3/cmd/shfmt@v3.14.1
 SCRIPTS := $(addprefix templates/boot/,announce backup boot checks etcd fetch pool \
