@@ -111,8 +111,9 @@ func (v *checker) registries(list []Registry, at *yamltext.Location) {
 	for i, r := range list {
 		here := at.Index(i)
 		first, ok := seen[r.Host]
+		name, _, _ := strings.Cut(r.Host, ":")
 		switch {
-		case r.Host != "_default" && (len(r.Host) > maxHost || !hostPort.MatchString(r.Host)):
+		case r.Host != "_default" && (len(name) > maxHost || !hostPort.MatchString(r.Host)):
 			v.report(here.Key("host"), "%s is not a registry's host; write it as images name it, "+
 				"such as docker.io or registry.example.com:5000, or _default for all others",
 				quote(r.Host))

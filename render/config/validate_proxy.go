@@ -60,7 +60,8 @@ func noProxyProblem(text string) string {
 	switch {
 	case err == nil && p.Masked() != p:
 		return "has bits set behind the prefix; write " + p.Masked().String()
-	case err != nil && (!hostOrDomain.MatchString(text) || allDigits.MatchString(host)):
+	case err != nil && (!hostOrDomain.MatchString(text) || allDigits.MatchString(host) ||
+		len(strings.TrimLeft(host, "*.")) > maxHost):
 		return "is not a host, domain, address or network; write one of them, " +
 			"such as registry.example.com, .example.com or 10.0.0.0/8"
 	}
