@@ -19,12 +19,13 @@ import (
 	"kiln.dev/kiln/render/folder"
 	"kiln.dev/kiln/render/pack/cloudinit"
 	"kiln.dev/kiln/render/pack/ignition"
+	"kiln.dev/kiln/test/golden"
 	"kiln.dev/kiln/test/twins"
 )
 
 var update = flag.Bool("update", false, "rewrite the goldens")
 
-const clusters = "../testdata/clusters"
+var clusters = golden.Clusters()
 
 // inputs returns a case's configuration and bundle.
 func inputs(t testing.TB, name string) (*config.Cluster, *pki.Bundle) {

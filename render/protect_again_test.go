@@ -54,7 +54,7 @@ func TestBootsAgain(t *testing.T) {
 		"amazon-linux/ip-10-0-0-11", "pools/small", "delivery-lean/cp-2",
 	} {
 		if name == "amazon-linux/ip-10-0-0-11" && !*all {
-			continue // a control plane like that of delivery-lean, whose files are in the user-data
+			continue // of the others one is a control plane, and one has whole files in user-data
 		}
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

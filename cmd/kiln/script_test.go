@@ -37,7 +37,7 @@ func TestScripts(t *testing.T) {
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("ROOT", root)
 			env.Setenv("CLUSTERS", filepath.Join(root, "testdata", "clusters"))
-			// Garbage is collected seldom; never is slower, since new memory is dear, too.
+			// Without any collection kiln is slower: memory that is new costs more.
 			env.Setenv("GOGC", "400")
 			env.Setenv("GIT_CONFIG_NOSYSTEM", "1")
 			return nil

@@ -30,7 +30,7 @@ sum() {
 	echo "${text%% *}"
 }
 
-# entries prints what is at each path of standard input. Each program starts once for all of them.
+# entries prints what is at each path of standard input. stat and sha256sum start once for all.
 entries() {
 	set --
 	while IFS= read -r path; do

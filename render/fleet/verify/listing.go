@@ -133,7 +133,6 @@ type parser struct {
 
 var (
 	hash   = regexp.MustCompile(`^[0-9a-f]{64}$`)
-	hexes  = regexp.MustCompile(`^[0-9a-f]{1,8}$`)
 	number = regexp.MustCompile(`^[0-9]{1,10}$`)
 
 	errLine   = errors.New("not as kiln's program prints it")
@@ -199,14 +198,14 @@ var types = map[uint64]kind{0o10: file, 0o04: folder}
 // is reads MODE UID:GID USER:GROUP .PATH.
 func (p *parser) is(text string) error {
 	words := strings.SplitN(text, " ", 4)
-	if len(words) < 4 || !hexes.MatchString(words[0]) {
+	if len(words) < 4 {
 		return errLine
 	}
-	mode, _ := strconv.ParseUint(words[0], 16, 32) // hexes says that it is one
+	mode, err := strconv.ParseUint(words[0], 16, 32)
 	e := entry{kind: cmp.Or(types[mode>>12], other), mode: uint32(mode & 0o7777)}
 	e.uid, e.gid, _ = strings.Cut(words[1], ":")
 	e.user, e.group, _ = strings.Cut(words[2], ":")
-	if !number.MatchString(e.uid) || !number.MatchString(e.gid) {
+	if err != nil || !number.MatchString(e.uid) || !number.MatchString(e.gid) {
 		return errLine
 	}
 	return p.add(strings.TrimPrefix(words[3], "."), e)
@@ -247,7 +246,7 @@ func (p *parser) units(encoded string) error {
 	blocks := strings.Split(strings.TrimRight(text, "\n"), "\n\n")
 	if len(blocks) != len(p.names) {
 		return fmt.Errorf("systemctl tells of %d units in place of %d: it gave no answer on the "+
-			"machine, or the script is of another document", len(blocks), len(p.names))
+			"machine, or the listing is of another document", len(blocks), len(p.names))
 	}
 	for i, block := range blocks {
 		var u unit

@@ -37,6 +37,8 @@ type aTree struct {
 	messages string // standard error of what ran last
 }
 
+func TestMain(m *testing.M) { golden.Main(m) }
+
 // grow lays out a machine as it is after its first boot.
 func grow(t *testing.T, n *node.Node, shell string) *aTree {
 	t.Helper()
@@ -127,9 +129,7 @@ case $2${3#"$KILN_ROOT"} in
 *) exec %[1]s "$@" ;;
 esac
 shift 2
-%[1]s -c 'is %%f 0:0 root:root %%n' "$@" | sed "$(cat <<'END'
-%[2]sEND
-)"
+%[1]s -c 'is %%f 0:0 root:root %%n' "$@" | sed '%[2]s'
 `, need.Basic(m.t, "stat"), owners.String()))
 	var b strings.Builder
 	for _, u := range m.n.Units {
