@@ -2,6 +2,7 @@ package config_test
 
 import (
 	"encoding/json"
+	"maps"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -100,6 +101,13 @@ Fields:
 `, d.String())
 }
 
+// without returns a map without one of its keys.
+func without(m map[string]any, key string) map[string]any {
+	m = maps.Clone(m)
+	delete(m, key)
+	return m
+}
+
 func TestSchema(t *testing.T) {
 	t.Parallel()
 	var s struct {
@@ -131,8 +139,11 @@ func TestSchema(t *testing.T) {
 	require.Contains(t, s.Defs["Certificates"].Properties["lifetime"], "pattern")
 	require.Equal(t, []any{"10.244.0.0/16"}, s.Defs["Network"].Properties["podSubnets"]["default"])
 	require.EqualValues(t, 2, s.Defs["DNS"].Properties["replicas"]["default"])
-	require.Equal(t, map[string]any{"type": "string"},
-		node.Properties["labels"]["additionalProperties"])
+	require.Equal(t, map[string]any{"$ref": "#/$defs/KubeletConfiguration"},
+		without(node.Properties["kubelet"], "description"))
+	require.Contains(t, s.Defs["KubeletConfiguration"].Properties, "maxPods")
+	require.NotContains(t, s.Defs["KubeletConfiguration"].Properties, "clusterDNS")
+	require.Contains(t, s.Defs["kube-scheduler"].Properties["name"]["enum"], "leader-elect")
 	require.Equal(t, config.Schema(), data, "the same bytes every time")
 
 	// Every reference has a definition.

@@ -18,6 +18,9 @@ type field struct {
 	enum     []string // the allowed values; nil if there are more than can be listed
 	def      string   // the value of an absent key, as the file would have it
 	example  string   // a value, for the message about an absent key
+	format   string   // of the strings, a key of formats
+	program  string   // whose flags the value, or something in it, holds
+	or       string   // the field that may stand in place of this one; one of the two does
 	machine  int      // the number within Machine, also where Machine is inline; -1 elsewhere
 }
 
@@ -47,6 +50,7 @@ type fieldList struct {
 var (
 	machineType  = reflect.TypeFor[Machine]()
 	durationType = reflect.TypeFor[Duration]()
+	argType      = reflect.TypeFor[Arg]()
 	freeMapType  = reflect.TypeFor[map[string]any]()    // fields of another program
 	stringsType  = reflect.TypeFor[map[string]string]() // free keys with strings
 )
@@ -106,7 +110,13 @@ func newField(sf reflect.StructField, i int) field {
 		required: !strings.Contains(options, "omitempty"),
 		def:      sf.Tag.Get("default"),
 		example:  sf.Tag.Get("example"),
+		format:   sf.Tag.Get("is"),
+		program:  sf.Tag.Get("of"),
+		or:       sf.Tag.Get("or"),
 		machine:  -1,
+	}
+	if f.format != "" && formats[f.format] == "" {
+		panic("config: no format " + f.format) // the tags are ours
 	}
 	if enum := sf.Tag.Get("enum"); enum != "" {
 		f.enum = strings.Split(enum, ",")

@@ -11,10 +11,9 @@ const (
 )
 
 var (
-	imageRepository = regexp.MustCompile(`^` + imageHost + `(?:/` + imagePath + `)*$`)
-	imageReference  = regexp.MustCompile(`^` + imageHost + `(?:/` + imagePath + `)+` +
-		`(?:` + imageTag + `(?:` + imageHash + `)?|` + imageHash + `)$`)
-	tagAndDigest = regexp.MustCompile(imageTag + imageHash + `$`)
+	imageRepository = format("repo")
+	imageReference  = format("image")
+	tagAndDigest    = regexp.MustCompile(imageTag + imageHash + `$`)
 )
 
 // imageName matches the name of an image as a pod may have it: without a digest, and with or

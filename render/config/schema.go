@@ -2,6 +2,7 @@ package config
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"reflect"
 	"strconv"
@@ -22,17 +23,22 @@ type schemaNode struct {
 	ID          string         `json:"$id,omitempty"`
 	Title       string         `json:"title,omitempty"`
 	Description string         `json:"description,omitempty"`
-	Type        string         `json:"type,omitempty"`
-	Const       string         `json:"const,omitempty"`
+	Type        any            `json:"type,omitempty"` // a name or a list of names
+	Const       any            `json:"const,omitempty"`
 	Enum        []string       `json:"enum,omitempty"`
 	Default     any            `json:"default,omitempty"`
 	Pattern     string         `json:"pattern,omitempty"`
 	Examples    []any          `json:"examples,omitempty"`
 	Items       *schemaNode    `json:"items,omitempty"`
+	Contains    *schemaNode    `json:"contains,omitempty"`
 	Properties  orderedSchemas `json:"properties,omitempty"`
 	Required    []string       `json:"required,omitempty"`
 	Additional  any            `json:"additionalProperties,omitempty"` // false, or a schema
 	Ref         string         `json:"$ref,omitempty"`
+	OneOf       []*schemaNode  `json:"oneOf,omitempty"`
+	AllOf       []*schemaNode  `json:"allOf,omitempty"`
+	If          *schemaNode    `json:"if,omitempty"`
+	Then        *schemaNode    `json:"then,omitempty"`
 	Defs        orderedSchemas `json:"$defs,omitempty"`
 }
 
@@ -69,8 +75,8 @@ func (o orderedSchemas) MarshalJSON() ([]byte, error) {
 // values, defaults and the comments of the fields. It is indented. It accepts everything that Parse
 // accepts; Parse refuses more.
 func Schema() []byte {
-	s := &schemaBuilder{done: map[reflect.Type]bool{}}
-	root := s.object(reflect.TypeFor[Cluster]())
+	s := &schemaBuilder{done: map[string]bool{}}
+	root := s.object(reflect.TypeFor[Cluster](), "")
 	root.Schema, root.ID = schemaVersion, schemaID
 	root.Title = "kiln cluster.yaml (" + APIVersion + ")"
 	root.Defs = s.defs
@@ -81,18 +87,18 @@ func Schema() []byte {
 	return append(data, '\n')
 }
 
-// schemaBuilder collects one definition of each struct type.
+// schemaBuilder collects one definition of each type.
 type schemaBuilder struct {
 	defs orderedSchemas
-	done map[reflect.Type]bool
+	done map[string]bool // by the name of the definition
 }
 
-// object returns the schema of a struct type.
-func (s *schemaBuilder) object(t reflect.Type) *schemaNode {
+// object returns the schema of a struct type. program is whose flags it holds.
+func (s *schemaBuilder) object(t reflect.Type, program string) *schemaNode {
 	node := &schemaNode{Type: "object", Description: docs()[t.Name()], Additional: false}
 	for i := range structs[t].list {
 		f := &structs[t].list[i]
-		value := s.value(t.FieldByIndex(f.index).Type)
+		value := s.field(t, f, cmp.Or(f.program, program))
 		value.Description = fieldText(t, f)
 		switch len(f.enum) {
 		case 0:
@@ -111,13 +117,47 @@ func (s *schemaBuilder) object(t reflect.Type) *schemaNode {
 		if f.required {
 			node.Required = append(node.Required, f.name)
 		}
+		if f.or != "" {
+			node.OneOf = []*schemaNode{{Required: []string{f.name}}, {Required: []string{f.or}}}
+		}
 	}
 	return node
 }
 
-// value returns the schema of a value of type t.
-func (s *schemaBuilder) value(t reflect.Type) *schemaNode {
+// field returns the schema of a field of a struct type.
+func (s *schemaBuilder) field(t reflect.Type, f *field, program string) *schemaNode {
 	switch {
+	case f.name == "cloudConfig":
+		return cloudConfigSchema()
+	case f.name == "kubelet":
+		return s.kubelet()
+	}
+	value := s.value(t.FieldByIndex(f.index).Type, program)
+	if pattern := formats[f.format]; pattern != "" {
+		switch {
+		case value.Pattern != "": // that of all durations
+			value.AllOf = []*schemaNode{{Pattern: pattern}}
+		case value.Items != nil:
+			value.Items.Pattern = pattern
+		case value.Type == "object":
+			value.Additional = &schemaNode{Type: "string", Pattern: pattern}
+		case f.required || f.or != "":
+			value.Pattern = pattern
+		default: // an empty string is like none
+			value.Pattern = "^$|" + pattern
+		}
+	}
+	if f.name == "nodes" {
+		value.Contains = property("role", &schemaNode{Const: roleControlPlane})
+	}
+	return value
+}
+
+// value returns the schema of a value of type t. program is whose flags it holds.
+func (s *schemaBuilder) value(t reflect.Type, program string) *schemaNode {
+	switch {
+	case t == argType:
+		return s.define(program, func() *schemaNode { return s.flag(program) })
 	case t == durationType:
 		return &schemaNode{Type: "string", Pattern: durationPattern}
 	case t == stringsType:
@@ -125,12 +165,13 @@ func (s *schemaBuilder) value(t reflect.Type) *schemaNode {
 	case t == freeMapType:
 		return &schemaNode{Type: "object"}
 	case t.Kind() == reflect.Pointer:
-		return s.value(t.Elem())
+		return s.value(t.Elem(), program)
 	case t.Kind() == reflect.Slice:
-		return &schemaNode{Type: "array", Items: s.value(t.Elem())}
+		return &schemaNode{Type: "array", Items: s.value(t.Elem(), program)}
+	case t == reflect.TypeFor[Component](): // of two programs
+		return s.object(t, program)
 	case t.Kind() == reflect.Struct:
-		s.define(t)
-		return &schemaNode{Ref: "#/$defs/" + t.Name()}
+		return s.define(t.Name(), func() *schemaNode { return s.object(t, program) })
 	case t.Kind() == reflect.Bool:
 		return &schemaNode{Type: "boolean"}
 	case t.Kind() == reflect.Int, t.Kind() == reflect.Uint32:
@@ -139,15 +180,15 @@ func (s *schemaBuilder) value(t reflect.Type) *schemaNode {
 	return &schemaNode{Type: "string"}
 }
 
-// define adds the definition of a struct type, once, and before those of the types within it.
-func (s *schemaBuilder) define(t reflect.Type) {
-	if s.done[t] {
-		return
+// define returns a reference to a definition. It makes that once, before those of the types in it.
+func (s *schemaBuilder) define(name string, schema func() *schemaNode) *schemaNode {
+	if !s.done[name] {
+		s.done[name] = true
+		at := len(s.defs)
+		s.defs = append(s.defs, namedSchema{name: name})
+		s.defs[at].schema = schema()
 	}
-	s.done[t] = true
-	at := len(s.defs)
-	s.defs = append(s.defs, namedSchema{name: t.Name()})
-	s.defs[at].schema = s.object(t)
+	return &schemaNode{Ref: "#/$defs/" + name}
 }
 
 // schemaDefault returns the JSON value of a default.

@@ -7,7 +7,9 @@
 // The comments of the fields in the files types*.go are the reference documentation of
 // cluster.yaml: the JSON Schema and `kiln explain` show them. The struct tag `default` is the value
 // that an absent field gets, and `enum` lists the allowed values; `table` names a list of them
-// in another place.
+// in another place. `is` names the pattern of strings, in the table formats; `or` the field that
+// may stand in place of this one; `of` the program whose flags a field holds. The JSON Schema
+// has all of them.
 package config
 
 // Values of apiVersion and kind.
@@ -40,7 +42,7 @@ type Cluster struct {
 type Metadata struct {
 	// Name is the cluster's name, an RFC 1123 label. The kubeconfigs, the file names of
 	// certificates and the file name of the bundle contain it.
-	Name string `json:"name" example:"prod"`
+	Name string `json:"name" example:"prod" is:"label"`
 }
 
 // Spec describes the cluster.
@@ -48,20 +50,20 @@ type Spec struct {
 	// KubernetesVersion is the full version of Kubernetes, such as v1.36.3. It is the version of
 	// the control plane and, unless a layer sets kubeletVersion, of the kubelets. Minors 1.34 to
 	// 1.37 are supported.
-	KubernetesVersion string `json:"kubernetesVersion" example:"v1.36.3"`
+	KubernetesVersion string `json:"kubernetesVersion" example:"v1.36.3" is:"version"`
 	// ImageRepository is the repository of the images of Kubernetes, etcd, CoreDNS and pause.
-	ImageRepository string `json:"imageRepository,omitempty" default:"registry.k8s.io"`
+	ImageRepository string `json:"imageRepository,omitempty" default:"registry.k8s.io" is:"repo"`
 	// Images replaces single images. The keys are components: etcd, coredns, pause, kube-proxy,
 	// kube-apiserver, kube-controller-manager, kube-scheduler, kube-vip, haproxy, flannel,
 	// flannel-cni-plugin. Each value is a whole image reference and may have a digest; that of
 	// pause has a tag or a digest, not both. The images from kube-vip on do not come from
 	// imageRepository.
-	Images map[string]string `json:"images,omitempty"`
+	Images map[string]string `json:"images,omitempty" is:"image"`
 	// Endpoint is where everything outside the control plane finds the API server. It is a host
 	// name or an IP address, with an optional port (default 6443). With controlPlane.vip the
 	// default is the address there. With one control plane and no vip the default is the first
 	// address of that machine. docs/endpoint.md compares the ways to have an endpoint.
-	Endpoint string `json:"endpoint,omitempty"`
+	Endpoint string `json:"endpoint,omitempty" is:"endpoint"`
 
 	// Network describes the networks of pods and services.
 	Network Network `json:"network,omitempty"`
@@ -106,7 +108,7 @@ type Spec struct {
 type Boot struct {
 	// FormationWindow is how long the machines may form a new etcd cluster. The install credential
 	// is valid as long. The time begins when kiln makes the bundle, which then contains its end.
-	FormationWindow Duration `json:"formationWindow,omitempty" default:"168h"`
+	FormationWindow Duration `json:"formationWindow,omitempty" default:"168h" is:"window"`
 	// StepTimeout is how long the first boot waits for one step before it reports a fault. It goes
 	// on trying after that, more slowly. Steps are the kubelet, etcd, the API server and so on,
 	// pulls of images included.

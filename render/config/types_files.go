@@ -5,12 +5,12 @@ type File struct {
 	// Path is where the file lies on the machine. It is absolute and clean.
 	Path string `json:"path" example:"/etc/motd"`
 	// Mode is the permissions of the file, four octal digits in quotes.
-	Mode string `json:"mode,omitempty" default:"0644"`
+	Mode string `json:"mode,omitempty" default:"0644" is:"mode"`
 	// Owner is the user and group of the file, as user:group. Each is a number, or a name that
 	// exists on the machine.
-	Owner string `json:"owner,omitempty" default:"root:root"`
+	Owner string `json:"owner,omitempty" default:"root:root" is:"owner"`
 	// Content is the content of the file.
-	Content string `json:"content,omitempty"`
+	Content string `json:"content,omitempty" or:"contentFrom"`
 	// ContentFrom is the file beside cluster.yaml that contains the content.
 	ContentFrom string `json:"contentFrom,omitempty"`
 	// Secret keeps the content out of the review twin and out of the output of kiln unpack. The
@@ -51,9 +51,9 @@ type DropIn struct {
 // If it fails, the first boot stops.
 type Script struct {
 	// Name is the name of the script, an RFC 1123 label.
-	Name string `json:"name" example:"raid"`
+	Name string `json:"name" example:"raid" is:"label"`
 	// Content is the script itself.
-	Content string `json:"content,omitempty"`
+	Content string `json:"content,omitempty" is:"script" or:"contentFrom"`
 	// ContentFrom is the file beside cluster.yaml that contains the script.
 	ContentFrom string `json:"contentFrom,omitempty"`
 	// Timeout is how long the script may run. boot.stepTimeout does not limit it.

@@ -41,7 +41,7 @@ type Machine struct {
 	Arch string `json:"arch,omitempty" enum:"amd64,arm64" default:"amd64"`
 	// KubeletVersion is the version of the kubelet on the machine, if it is not kubernetesVersion.
 	// It may be up to three minors older, and never newer.
-	KubeletVersion string `json:"kubeletVersion,omitempty"`
+	KubeletVersion string `json:"kubeletVersion,omitempty" is:"kubeletVersion"`
 	// Binaries says where the kubelet, the container runtime and the CNI plugins come from. A
 	// narrower layer replaces binaries as a whole; with an empty one ({}) the image has them.
 	Binaries Binaries `json:"binaries,omitempty"`
@@ -49,17 +49,17 @@ type Machine struct {
 	// that systemd looks up in its search path.
 	KubeletPath string `json:"kubeletPath,omitempty" default:"kubelet"`
 	// SSHAuthorizedKeys are the public keys that may log in as the default user of the image.
-	SSHAuthorizedKeys []string `json:"sshAuthorizedKeys,omitempty"`
+	SSHAuthorizedKeys []string `json:"sshAuthorizedKeys,omitempty" is:"sshKey"`
 	// Kubelet holds fields of KubeletConfiguration (kubelet.config.k8s.io/v1beta1). kiln checks
 	// them against the type of Kubernetes.
 	Kubelet map[string]any `json:"kubelet,omitempty"`
 	// KubeletExtraArgs are further flags of the kubelet. Few settings need them: most are fields of
 	// KubeletConfiguration. The kubelet of that minor must have them.
-	KubeletExtraArgs []Arg `json:"kubeletExtraArgs,omitempty"`
+	KubeletExtraArgs []Arg `json:"kubeletExtraArgs,omitempty" of:"kubelet"`
 	// Labels are the labels of the Node. Of the keys under kubernetes.io, a kubelet may set only a
 	// few itself. Workers may also have roles, node-role.kubernetes.io/NAME, from kubernetesVersion
 	// v1.36 on; docs/security.md says how a Node gets them.
-	Labels map[string]string `json:"labels,omitempty"`
+	Labels map[string]string `json:"labels,omitempty" is:"labelValue"`
 	// Taints are the taints of the Node when it registers. If no layer sets them, control planes
 	// have node-role.kubernetes.io/control-plane:NoSchedule. An empty list means no taints.
 	Taints *[]Taint `json:"taints,omitempty"`
@@ -77,7 +77,7 @@ type Machine struct {
 	Limits Limits `json:"limits,omitempty"`
 	// NTPServers are the machine's time servers, in place of those of its image. Each is a name or
 	// an address.
-	NTPServers []string `json:"ntpServers,omitempty" example:"[ntp.example.com]"`
+	NTPServers []string `json:"ntpServers,omitempty" example:"[ntp.example.com]" is:"host"`
 	// TimeZone is the machine's time zone, by its name in the IANA database. If no layer sets it,
 	// the machine has that of its image, which is UTC nearly everywhere. Pods have their own.
 	TimeZone string `json:"timeZone,omitempty" example:"Europe/Berlin"`
@@ -272,9 +272,9 @@ type Arg struct {
 // Taint is a taint of a Node.
 type Taint struct {
 	// Key is the key of the taint.
-	Key string `json:"key" example:"dedicated"`
+	Key string `json:"key" example:"dedicated" is:"labelKey"`
 	// Value is the value of the taint; it may be empty.
-	Value string `json:"value,omitempty"`
+	Value string `json:"value,omitempty" is:"labelValue"`
 	// Effect is what the taint does to pods that do not tolerate it.
 	Effect string `json:"effect" enum:"NoSchedule,PreferNoSchedule,NoExecute"`
 }
@@ -305,18 +305,18 @@ type Limits struct {
 // HostAlias is an address with its names, as in the hostAliases of a pod.
 type HostAlias struct {
 	// IP is the address.
-	IP string `json:"ip" example:"10.0.0.5"`
+	IP string `json:"ip" example:"10.0.0.5" is:"address"`
 	// Hostnames are its names.
-	Hostnames []string `json:"hostnames" example:"[registry.example.com]"`
+	Hostnames []string `json:"hostnames" example:"[registry.example.com]" is:"name"`
 }
 
 // Registry says from where containerd pulls the images of one registry.
 type Registry struct {
 	// Host is the host of the registry as image references have it, with its port. _default means
 	// every other registry.
-	Host string `json:"host" example:"docker.io"`
+	Host string `json:"host" example:"docker.io" is:"registry"`
 	// Mirrors are the URLs that containerd tries before the registry itself, in this order.
-	Mirrors []string `json:"mirrors" example:"[https://mirror.example.com]"`
+	Mirrors []string `json:"mirrors" example:"[https://mirror.example.com]" is:"url"`
 }
 
 // Proxy is an HTTP proxy, and the places that are reached without it.

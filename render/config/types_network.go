@@ -4,16 +4,16 @@ package config
 type Network struct {
 	// PodSubnets are the networks of the pods: one, or one of each family (IPv4 and IPv6). The
 	// family of the first one is the main family of the cluster.
-	PodSubnets []string `json:"podSubnets,omitempty" default:"10.244.0.0/16"`
+	PodSubnets []string `json:"podSubnets,omitempty" default:"10.244.0.0/16" is:"network"`
 	// ServiceSubnets are the networks of the services: one, or one of each family. The families
 	// have the order of podSubnets.
-	ServiceSubnets []string `json:"serviceSubnets,omitempty" default:"10.96.0.0/12"`
+	ServiceSubnets []string `json:"serviceSubnets,omitempty" default:"10.96.0.0/12" is:"network"`
 	// NodeMaskSizes are the prefix lengths of one machine's part of each pod subnet. They have the
 	// order of podSubnets. The default is 24 for IPv4 and 64 for IPv6. With cni flannel a part has
 	// at least as many addresses as the machine may have pods (kubelet.maxPods, 110 by default).
 	NodeMaskSizes []int `json:"nodeMaskSizes,omitempty"`
 	// DNSDomain is the DNS domain of the cluster.
-	DNSDomain string `json:"dnsDomain,omitempty" default:"cluster.local"`
+	DNSDomain string `json:"dnsDomain,omitempty" default:"cluster.local" is:"name"`
 	// CNI is how pods reach each other. flannel: with Flannel, whose objects kiln renders; nothing
 	// enforces a NetworkPolicy. none: you bring a CNI plugin with addons (docs/pod-networks.md).
 	CNI string `json:"cni,omitempty" enum:"flannel,none" default:"flannel"`

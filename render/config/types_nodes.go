@@ -4,14 +4,14 @@ package config
 type Node struct {
 	// Name is the host name of the machine and the name of its Node. It is an RFC 1123 subdomain of
 	// at most 63 characters.
-	Name string `json:"name" example:"worker-1"`
+	Name string `json:"name" example:"worker-1" is:"name"`
 	// Role is what the machine is for. etcd: the machine runs a member of etcd, and no control
 	// plane does; docs/etcd.md has more.
 	Role string `json:"role" enum:"control-plane,worker,etcd"`
 	// Addresses are the IP addresses of the machine, one of each family of the cluster. The main
 	// family is first. They do not configure it: it has them from DHCP, its platform, or
 	// interfaces.
-	Addresses []string `json:"addresses" example:"[10.0.0.11]"`
+	Addresses []string `json:"addresses" example:"[10.0.0.11]" is:"address"`
 	// MAC is the MAC address of one of the machine's interfaces. It may have any of the usual
 	// notations. A machine that boots from the network gets its document by this address. If mac is
 	// set, the first boot stops on every other machine.
@@ -35,7 +35,7 @@ type Node struct {
 // Pool is a group of worker machines that boot from one document.
 type Pool struct {
 	// Name is the name of the pool, an RFC 1123 label.
-	Name string `json:"name" example:"blue"`
+	Name string `json:"name" example:"blue" is:"label"`
 	// TokenLifetime is how long machines may join with the bootstrap token of the pool. The time
 	// begins at the issue time of the bundle.
 	TokenLifetime Duration `json:"tokenLifetime,omitempty" default:"168h"`
@@ -60,7 +60,7 @@ type NodeAddress struct {
 	// Interface is the name of the interface.
 	Interface string `json:"interface,omitempty" example:"eth1"`
 	// Networks are the networks, at most one of each family.
-	Networks []string `json:"networks,omitempty" example:"[10.8.0.0/16]"`
+	Networks []string `json:"networks,omitempty" example:"[10.8.0.0/16]" is:"network"`
 }
 
 // Interface is a network interface of a machine: a network card, which its name or MAC address
@@ -74,20 +74,20 @@ type Interface struct {
 	// and VLANs have none.
 	MAC string `json:"mac,omitempty" example:"52:54:00:12:34:56"`
 	// Addresses are the addresses of the interface, each with the prefix length of its network.
-	Addresses []string `json:"addresses,omitempty" example:"[10.0.0.11/24]"`
+	Addresses []string `json:"addresses,omitempty" example:"[10.0.0.11/24]" is:"network"`
 	// DHCP4 asks for an IPv4 address.
 	DHCP4 bool `json:"dhcp4,omitempty"`
 	// DHCP6 asks for IPv6 addresses, from DHCP and from the routers.
 	DHCP6 bool `json:"dhcp6,omitempty"`
 	// Gateways are the default routers, at most one of each family. Each is in a network of the
 	// interface.
-	Gateways []string `json:"gateways,omitempty" example:"[10.0.0.1]"`
+	Gateways []string `json:"gateways,omitempty" example:"[10.0.0.1]" is:"address"`
 	// Routes are further routes through this interface.
 	Routes []Route `json:"routes,omitempty"`
 	// Nameservers are the addresses of DNS servers.
-	Nameservers []string `json:"nameservers,omitempty" example:"[10.0.0.2]"`
+	Nameservers []string `json:"nameservers,omitempty" example:"[10.0.0.2]" is:"address"`
 	// SearchDomains are the domains in which short names are looked up.
-	SearchDomains []string `json:"searchDomains,omitempty" example:"[example.com]"`
+	SearchDomains []string `json:"searchDomains,omitempty" example:"[example.com]" is:"name"`
 	// MTU is the largest packet in bytes, 1280 to 65535. With 0 the kernel or DHCP chooses.
 	MTU int `json:"mtu,omitempty"`
 	// Bond makes this interface a bond of others in the list.
@@ -99,9 +99,9 @@ type Interface struct {
 // Route is a route through an interface.
 type Route struct {
 	// To is the network behind the router.
-	To string `json:"to" example:"10.1.0.0/16"`
+	To string `json:"to" example:"10.1.0.0/16" is:"network"`
 	// Via is the address of the router. It is in a network of the interface.
-	Via string `json:"via" example:"10.0.0.254"`
+	Via string `json:"via" example:"10.0.0.254" is:"address"`
 	// Metric decides between routes to the same network: the lowest wins. With 0 the system
 	// chooses. cloud-init knows metrics on ubuntu and debian alone.
 	Metric int `json:"metric,omitempty"`

@@ -4,7 +4,7 @@ package config
 // target.
 type Patch struct {
 	// Patch is the patch itself.
-	Patch string `json:"patch,omitempty"`
+	Patch string `json:"patch,omitempty" is:"text" or:"patchFrom"`
 	// PatchFrom is the file beside cluster.yaml that contains the patch.
 	PatchFrom string `json:"patchFrom,omitempty"`
 	// Target selects the objects that the patch changes. A strategic merge patch without a target
@@ -32,9 +32,9 @@ type Target struct {
 // Addon is one manifest file or kustomize folder beside cluster.yaml.
 type Addon struct {
 	// Path is a file with one or more YAML documents, or a folder with a kustomization.
-	Path string `json:"path" example:"addons/cilium.yaml"`
+	Path string `json:"path" example:"addons/cilium.yaml" is:"localPath"`
 	// Images are further images that the add-on pulls, for kiln images to list. It finds the images
 	// of containers itself. It does not find those that a custom resource has under a name of its
 	// own, or that a program of the add-on names.
-	Images []string `json:"images,omitempty" example:"[quay.io/cilium/cilium-envoy:v1.34.4]"`
+	Images []string `json:"images,omitempty" example:"[quay.io/cilium/operator:v1.18.0]" is:"image"`
 }

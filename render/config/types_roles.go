@@ -5,14 +5,14 @@ type ControlPlane struct {
 	// Machines holds the settings of the control-plane machines.
 	Machines Machine `json:"machines,omitempty"`
 	// APIServer holds the settings of kube-apiserver.
-	APIServer APIServer `json:"apiServer,omitempty"`
+	APIServer APIServer `json:"apiServer,omitempty" of:"kube-apiserver"`
 	// ControllerManager holds the settings of kube-controller-manager.
-	ControllerManager Component `json:"controllerManager,omitempty"`
+	ControllerManager Component `json:"controllerManager,omitempty" of:"kube-controller-manager"`
 	// Scheduler holds the settings of kube-scheduler.
-	Scheduler Component `json:"scheduler,omitempty"`
+	Scheduler Component `json:"scheduler,omitempty" of:"kube-scheduler"`
 	// Etcd holds the settings of etcd. Its members run on the control planes, on the nodes with
 	// role etcd if there are any, or in an external cluster.
-	Etcd Etcd `json:"etcd,omitempty"`
+	Etcd Etcd `json:"etcd,omitempty" of:"etcd"`
 	// VIP is an address of the endpoint that kube-vip moves between the control planes. One of them
 	// has it at a time. If the endpoint is an address, {} is enough.
 	VIP *VIP `json:"vip,omitempty"`
@@ -35,7 +35,7 @@ type APIServer struct {
 	ExtraArgs []Arg `json:"extraArgs,omitempty"`
 	// CertSANs are further names and addresses in the API server's certificate. Wildcards are
 	// allowed.
-	CertSANs []string `json:"certSANs,omitempty"`
+	CertSANs []string `json:"certSANs,omitempty" is:"san"`
 }
 
 // VIP is an address of the endpoint that moves between the control planes. A static pod of kube-vip
@@ -43,7 +43,7 @@ type APIServer struct {
 type VIP struct {
 	// Address is the address itself: that of the endpoint. If the endpoint is a name, write the
 	// address to which it resolves. No machine may have it as its own.
-	Address string `json:"address,omitempty" example:"10.0.0.10"`
+	Address string `json:"address,omitempty" example:"10.0.0.10" is:"address"`
 	// Interface is the network interface of the control planes that gets the address. The default
 	// is the interface with the default route, or lo with mode bgp.
 	Interface string `json:"interface,omitempty" example:"eth0"`
@@ -68,7 +68,7 @@ type BGP struct {
 // BGPPeer is one router.
 type BGPPeer struct {
 	// Address is the address of the router.
-	Address string `json:"address" example:"10.0.0.1"`
+	Address string `json:"address" example:"10.0.0.1" is:"address"`
 	// AS is the number of the router's autonomous system.
 	AS uint32 `json:"as" example:"65001"`
 	// MultiHop is for a router that is not on the network segment of the control planes.
@@ -108,7 +108,7 @@ type EtcdBackup struct {
 // ExternalEtcd is an etcd cluster that kiln does not make.
 type ExternalEtcd struct {
 	// Endpoints are the client URLs of the members.
-	Endpoints []string `json:"endpoints" example:"[https://10.0.0.31:2379]"`
+	Endpoints []string `json:"endpoints" example:"[https://10.0.0.31:2379]" is:"secureURL"`
 	// CAFrom is the file beside cluster.yaml with the certificate of a CA (PEM). The CA signed the
 	// certificates of the members.
 	CAFrom string `json:"caFrom" example:"etcd/ca.crt"`

@@ -48,7 +48,7 @@ type Certificates struct {
 	// Lifetime is how long leaf certificates are valid, from their last renewal. The first one is
 	// the making of the bundle; see kiln secrets renew. Certificates that the cluster signs live as
 	// long, such as those of kubelets that renew theirs.
-	Lifetime Duration `json:"lifetime,omitempty" default:"8760h"`
+	Lifetime Duration `json:"lifetime,omitempty" default:"8760h" is:"window"`
 	// CALifetime is how long the CAs are valid. kiln uses it when it makes the bundle.
 	CALifetime Duration `json:"caLifetime,omitempty" default:"87600h"`
 	// Stagger spreads the ends of the machines' certificates, so that not all end at once. The

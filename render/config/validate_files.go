@@ -1,18 +1,16 @@
 package config
 
 import (
-	"regexp"
 	"strings"
 
 	"kiln.dev/kiln/render/text/yamltext"
 )
 
 // fileMode matches the permissions of a file without setuid, setgid and sticky bits.
-var fileMode = regexp.MustCompile(`^0[0-7]{3}$`)
+var fileMode = format("mode")
 
 // fileOwner matches user:group, each a name or a number.
-var fileOwner = regexp.MustCompile(
-	`^([a-z_][a-z0-9_-]{0,31}|0|[1-9][0-9]{0,8}):([a-z_][a-z0-9_-]{0,31}|0|[1-9][0-9]{0,8})$`)
+var fileOwner = format("owner")
 
 // files checks the further files of a layer.
 func (v *checker) files(files []File, at *yamltext.Location) {

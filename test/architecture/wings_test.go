@@ -36,9 +36,9 @@ var wings = []wing{
 	{"machine", []string{"render/machine", "manifests", "patches", "templates"}, 11403},
 	{"pki", []string{"pki"}, 4383},
 	{"plan", []string{"render/plan"}, 1801},
-	{"config", []string{"render/config"}, 11270},
+	{"config", []string{"render/config"}, 11524},
 	{"facts", []string{"render/facts"}, 2111},
-	{"kube", []string{"render/kube"}, 4254},
+	{"kube", []string{"render/kube"}, 4280},
 	{"folder", []string{"render/folder"}, 1785},
 	{"text", []string{"render/text"}, 2973},
 }

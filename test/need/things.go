@@ -53,7 +53,8 @@ var Things = []Thing{
 	{
 		Name: "cloud-init", Gap: "it does not read the documents",
 		Tests: []string{
-			"TestCloudInitSchema", "TestPlatforms", "TestNetworkConfigUnderstood",
+			"TestCloudInitSchema", "TestSchemaRefuses", "TestSchemaAccepts", "TestPlatforms",
+			"TestNetworkConfigUnderstood",
 			"TestNetworkConfigSchema", "TestSchema", "TestFetchDocument", "TestCloudInitFetches",
 			"TestNeverReadable", "TestBootsAgain",
 		},

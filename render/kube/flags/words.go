@@ -16,10 +16,15 @@ type Words struct {
 	List []string // sorted
 }
 
+// Words returns the words that the value of a flag may have, and whether they are limited.
+func (p Program) Words(flag string) (words Words, limited bool) {
+	return p.knownWords.at(flag, p.minor)
+}
+
 // words checks a value against the words that the minor knows for its flag. ok reports whether all
 // is well.
 func (c *checker) words(i int, a Arg, flag string) (ok bool) {
-	known, limited := c.knownWords.at(flag, c.minor)
+	known, limited := c.Words(flag)
 	switch {
 	case !limited || strings.Contains(a.Value, `"`): // a list may have quoted words
 		return true

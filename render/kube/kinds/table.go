@@ -2,6 +2,7 @@ package kinds
 
 import (
 	_ "embed"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -87,6 +88,26 @@ func typeIn(rows []row, minor int) string {
 		}
 	}
 	return ""
+}
+
+// Field is a field of a type in one of the minors. Its type is a scalar, a type with fields, or one
+// of these after [] (a list) or map: (a map with free keys).
+type Field struct{ Name, Type string }
+
+// TypeOf returns the type of a kind in the newest minor, "" if it has no such kind.
+func TypeOf(apiVersion, name string) string {
+	t := fields()
+	return t.typeOf(kind{apiVersion, name}, t.minors[len(t.minors)-1])
+}
+
+// FieldsOf returns the fields that a type has in one of the minors, sorted by name, each with its
+// type in the newest of them; nil of a scalar type.
+func FieldsOf(typ string) (list []Field) {
+	of := fields().types[typ]
+	for _, name := range slices.Sorted(maps.Keys(of)) {
+		list = append(list, Field{name, of[name][len(of[name])-1].typ})
+	}
+	return list
 }
 
 // names returns the fields that a type has in a minor, sorted.
