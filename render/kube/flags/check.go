@@ -118,6 +118,9 @@ func (c *checker) absentFlag(name string) string {
 		return fmt.Sprintf("%s: it is there since %s; "+
 			"remove it, or raise the version of Kubernetes", found, version(after.first))
 	}
+	if minor := removedLong[c.name+" "+name]; minor != "" {
+		return fmt.Sprintf("%s: %s removed it; remove it", found, minor)
+	}
 	for _, program := range programs {
 		if _, ok := tables().flags[program].at(name, c.minor); ok {
 			return fmt.Sprintf("%s, but of %s; move it there, or remove it", found, program)
@@ -129,13 +132,36 @@ func (c *checker) absentFlag(name string) string {
 	return found + "; correct its name, or remove it"
 }
 
+// removedLong are flags that the oldest minor of the table no longer had, and the minors that
+// removed them (CHANGELOG-1.19.md to CHANGELOG-1.27.md of Kubernetes).
+var removedLong = map[string]string{
+	APIServer + " insecure-port": "1.24", APIServer + " insecure-bind-address": "1.24",
+	APIServer + " address": "1.24", APIServer + " port": "1.24",
+	APIServer + " kubelet-https": "1.22", APIServer + " basic-auth-file": "1.19",
+	ControllerManager + " port": "1.24", ControllerManager + " address": "1.24",
+	ControllerManager + " pod-eviction-timeout":    "1.27",
+	ControllerManager + " enable-taint-manager":    "1.27",
+	Scheduler + " port":                            "1.24",
+	Scheduler + " address":                         "1.24",
+	Scheduler + " policy-config-file":              "1.23",
+	Kubelet + " network-plugin":                    "1.24",
+	Kubelet + " cni-bin-dir":                       "1.24",
+	Kubelet + " cni-conf-dir":                      "1.24",
+	Kubelet + " container-runtime":                 "1.27",
+	Kubelet + " dynamic-config-dir":                "1.24",
+	Kubelet + " docker-endpoint":                   "1.24",
+	Kubelet + " image-pull-progress-deadline":      "1.24",
+	Kubelet + " master-service-namespace":          "1.27",
+	Kubelet + " experimental-bootstrap-kubeconfig": "1.24",
+}
+
 // programs are the programs that a message may name as the one that has a flag.
 var programs = []string{APIServer, ControllerManager, Scheduler, Kubelet, Etcd}
 
 // reason returns a message of deprecation as a part of a sentence.
 func reason(deprecated string) string {
-	if deprecated == "" {
-		return ""
+	if deprecated == "" || strings.Contains(strings.ToLower(deprecated), "will be removed") {
+		return "" // it is
 	}
 	return " (" + strings.TrimSuffix(deprecated, ".") + ")"
 }

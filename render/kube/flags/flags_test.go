@@ -72,9 +72,9 @@ func TestCheckFlags(t *testing.T) {
 			"concurrent-service-syncs is not a flag of kube-controller-manager 1.37: " +
 			"1.37 removed it; remove it"},
 		{flags.Kubelet, 36, "pod-infra-container-image", "pause", "error: " +
-			"pod-infra-container-image is not a flag of kubelet 1.36: 1.35 removed it " +
-			"(will be removed in 1.35. Image garbage collector will get sandbox image " +
-			"information from CRI); remove it"},
+			"pod-infra-container-image is not a flag of kubelet 1.36: 1.35 removed it; remove it"},
+		{flags.APIServer, 36, "insecure-port", "0", "error: insecure-port is not a flag of " +
+			"kube-apiserver 1.36: 1.24 removed it; remove it"},
 		{flags.Scheduler, 35, "tls-curve-preferences", "23", "error: tls-curve-preferences " +
 			"is not a flag of kube-scheduler 1.35: it is there since 1.36; " +
 			"remove it, or raise the version of Kubernetes"},

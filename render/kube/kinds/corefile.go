@@ -2,6 +2,7 @@ package kinds
 
 import (
 	"fmt"
+	"net/netip"
 	"slices"
 	"strings"
 	"unicode"
@@ -17,6 +18,34 @@ var plugins = strings.Fields(`
 	chaos loadbalance tsig cache rewrite header dnssec autopath minimal template transfer hosts
 	route53 azure clouddns k8s_external kubernetes file auto secondary etcd loop forward grpc
 	erratic whoami on sign view nomad`)
+
+// properties are what may stand in the braces of plugins: setup.go of each, read at 1.14.2. Those
+// of the plugins that are not here are not looked at.
+var properties = map[string][]string{
+	"autopath": {}, "bind": {"except"}, "bufsize": {}, "loop": {}, "minimal": {}, "nsid": {},
+	"pprof": {}, "prometheus": {}, "reload": {}, "whoami": {},
+	"cache":  {"denial", "disable", "keepttl", "prefetch", "serve_stale", "servfail", "success"},
+	"errors": {"consolidate", "stacktrace"},
+	"forward": {
+		"domain", "except", "expire", "failfast_all_unhealthy_upstreams", "failover", "force_tcp",
+		"health_check", "max_concurrent", "max_connect_attempts", "max_fails", "max_idle_conns",
+		"next", "no_rec", "policy", "prefer_udp", "tls", "tls_servername",
+	},
+	"health":       {"lameduck"},
+	"k8s_external": {"apex", "fallthrough", "headless", "ttl"},
+	"kubernetes": {
+		"apiserver_burst", "apiserver_max_inflight", "apiserver_qps", "endpoint",
+		"endpoint_pod_names", "fallthrough", "ignore", "kubeconfig", "labels", "multicluster",
+		"namespace_labels", "namespaces", "noendpoints", "pods", "startup_timeout", "tls", "ttl",
+	},
+	"loadbalance": {"prefer", "reload"},
+	"log":         {"class"},
+	"ready":       {"monitor"},
+	"template": {
+		"additional", "answer", "authority", "ederror", "fallthrough", "match", "rcode", "upstream",
+	},
+	"transfer": {"to"},
+}
 
 // word is a word of a Corefile.
 type word struct {
@@ -192,6 +221,9 @@ func (r *corefileReader) plugin() {
 	opened, depth := r.at, 0
 	for r.at++; r.at < len(r.words); r.at++ {
 		switch text := r.words[r.at].text; {
+		case depth == 1 && text != "}" && r.words[r.at-1].text != "{" && !r.beginsLine(r.at):
+		case depth == 1 && text != "}" && text != "{" && !r.property(name, text):
+			return
 		case text == "{":
 			depth++
 		case depth == 0 && r.beginsLine(r.at):
@@ -211,9 +243,41 @@ func (r *corefileReader) plugin() {
 	r.imports(name, opened)
 }
 
-// imports checks the line of an import, if the plugin at the word n is one. A pod of CoreDNS has
-// no file beside its Corefile but those that a patch mounts, so only snippets are checked.
+// property reports whether a plugin has a property, as far as it is known, and notes it if not.
+func (r *corefileReader) property(plugin, name string) bool {
+	known, listed := properties[plugin]
+	if !listed || r.anyPlugin || name == "import" || slices.Contains(known, name) {
+		return true
+	}
+	hint := wording.Hint(name, known)
+	if slices.Contains(plugins, name) {
+		hint = "; that is a plugin: close the brace of " + plugin + " before it"
+	}
+	r.fail(r.at, "the plugin %s has no property %s%s", plugin, Show(name), hint)
+	return false
+}
+
+// resolvers notes a name server that is the pod of CoreDNS itself.
+func (r *corefileReader) resolvers(n int) {
+	for _, w := range r.words[n+1 : r.at] {
+		host := w.text
+		if at, err := netip.ParseAddrPort(host); err == nil {
+			host = at.Addr().String()
+		}
+		if a, err := netip.ParseAddr(host); err == nil && a.IsLoopback() && r.wrong == "" {
+			r.fail(n, "%s is the pod of CoreDNS itself, so that each question goes round; write "+
+				"/etc/resolv.conf, or the address of a name server", w.text)
+		}
+	}
+}
+
+// imports checks the name servers of a forward, and the line of an import, if the plugin at the
+// word n is one. A pod of CoreDNS has no file beside its Corefile but those that a patch mounts, so
+// only snippets are checked.
 func (r *corefileReader) imports(name string, n int) {
+	if name == "forward" {
+		r.resolvers(n)
+	}
 	if name != "import" {
 		return
 	}

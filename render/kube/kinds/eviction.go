@@ -17,18 +17,18 @@ var signals = []string{
 }
 
 // eachSignal is each for a map whose keys are signals.
-func eachSignal(v any, check func(value string) string) string {
+func eachSignal(v any, check func(signal, value string) string) string {
 	return each(v, func(key, value string) string {
 		if !slices.Contains(signals, key) {
 			return "there is no such signal; write " + strings.Join(signals, ", ")
 		}
-		return check(value)
+		return check(key, value)
 	})
 }
 
 // thresholds returns what is wrong with the amounts that are to stay free.
 func thresholds(v any) string {
-	return eachSignal(v, func(value string) string {
+	return eachSignal(v, func(signal, value string) string {
 		if percent, ok, wrong := percentage(value); wrong != "" {
 			return wrong
 		} else if ok {
@@ -42,13 +42,17 @@ func thresholds(v any) string {
 			return Show(value) + " is not a percentage, and not a quantity above 0 " +
 				"such as 100Mi"
 		}
+		counted := strings.HasSuffix(signal, "inodesFree") || signal == "pid.available"
+		if !counted && strings.Trim(value, "0123456789") == "" && q.Value() < 1<<20 {
+			return Show(value) + " has no unit, so that it is nearly nothing; write 10% or 100Mi"
+		}
 		return ""
 	})
 }
 
 // reclaims returns what is wrong with the amounts that an eviction is to free.
 func reclaims(v any) string {
-	return eachSignal(v, func(value string) string {
+	return eachSignal(v, func(_, value string) string {
 		if percent, ok, wrong := percentage(value); wrong != "" {
 			return wrong
 		} else if ok {
@@ -77,7 +81,7 @@ func percentage(value string) (percent float64, ok bool, wrong string) {
 
 // gracePeriods returns what is wrong with the times that a soft threshold waits.
 func gracePeriods(v any) string {
-	return eachSignal(v, func(value string) string {
+	return eachSignal(v, func(_, value string) string {
 		d, err := time.ParseDuration(value)
 		if err != nil || d < 0 {
 			return Show(value) + " is not a duration such as 90s"

@@ -128,16 +128,19 @@ func (c *Checker) check(text []byte, more []Document) []Finding {
 	w := &walk{table: fields(), minor: c.minor}
 	root := &yamltext.Location{}
 	if c.checkCustom(w, is, o, root) {
+		w.serverFields(o, root)
 		return w.findings(text)
 	}
 	t := w.table.typeOf(is, c.minor)
 	if t == "" {
 		w.unknownKind(is, root)
 		w.value(o["metadata"], "meta/v1.ObjectMeta", root.Key("metadata"))
+		w.serverFields(o, root)
 		return w.findings(text)
 	}
 	w.plain = map[string]string{"Secret": "stringData", "ConfigMap": "data"}[name]
 	w.value(o, t, root)
+	w.serverFields(o, root)
 	switch name {
 	case "AdmissionConfiguration":
 		c.admission(w, o, root)
@@ -183,7 +186,7 @@ func Configures(apiVersion, name string) bool {
 func isConfiguration(apiVersion string) bool {
 	group, _, _ := strings.Cut(apiVersion, "/")
 	return strings.HasSuffix(group, ".config.k8s.io") || group == "audit.k8s.io" ||
-		group == "eventratelimit.admission.k8s.io"
+		strings.HasSuffix(group, ".admission.k8s.io")
 }
 
 // unknownKind reports a kind that its group, one of Kubernetes itself, does not have. Kinds of

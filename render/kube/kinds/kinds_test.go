@@ -165,10 +165,39 @@ func TestCheck(t *testing.T) {
 		{name: "audit policy", text: "apiVersion: audit.k8s.io/v1\nkind: Policy\n" +
 			"rules: [{level: All}, {omitStages: [Panik]}]\n",
 			want: []string{
-				`rules[0].level: "All" is not one of None, Metadata, Request, RequestResponse`,
-				"rules[1]: level is missing",
-				`rules[1].omitStages: "Panik" is not one of RequestReceived, ResponseStarted, ` +
-					`ResponseComplete, Panic; did you mean "Panic"?`,
+				`rules[0].level: "All" is not known: supported values: "None", "Metadata", ` +
+					`"Request", "RequestResponse"`,
+				"rules[1].level: is missing",
+				`rules[1].omitStages[0]: "Panik": allowed stages are RequestReceived,` +
+					`ResponseStarted,ResponseComplete,Panic`,
+			}},
+		{name: "audit rule of two kinds", text: "apiVersion: audit.k8s.io/v1\nkind: Policy\n" +
+			"rules: [{level: None, resources: [{group: \"\"}], nonResourceURLs: [/healthz]}]\n",
+			want: []string{"rules[0].nonResourceURLs: rules cannot apply to both regular " +
+				"resources and non-resource URLs"}},
+		{name: "authentication", text: "apiVersion: apiserver.config.k8s.io/v1beta1\n" +
+			"kind: AuthenticationConfiguration\n" +
+			"jwt: [{issuer: {url: 'http://a', audiences: [b, c]}, claimMappings: " +
+			"{username: {expression: claims.}}}]\n",
+			want: []string{
+				"jwt[0].claimMappings.username.expression: \"claims.\": compilation failed: " +
+					"ERROR: <input>:1:8: Syntax error: no viable alternative at input '.'",
+				"jwt[0].issuer.audienceMatchPolicy: audienceMatchPolicy must be MatchAny for " +
+					"multiple audiences",
+				"jwt[0].issuer.url: \"http://a\": URL scheme must be https",
+			}},
+		{name: "authorization", text: "apiVersion: apiserver.config.k8s.io/v1\n" +
+			"kind: AuthorizationConfiguration\n" +
+			"authorizers: [{type: Nod}, {type: RBAC}, {type: AlwaysAllow, name: c}, " +
+			"{type: Webhook, name: b, webhook: {timeout: 3s, subjectAccessReviewVersion: v1, " +
+			"failurePolicy: Deny, connectionInfo: {type: KubeConfigFile, " +
+			"kubeConfigFile: /nowhere/config}}}]\n",
+			want: []string{
+				`authorizers[0].type: "Nod" is not known: supported values: "ABAC", ` +
+					`"AlwaysAllow", "AlwaysDeny", "Node", "RBAC", "Webhook"`,
+				"authorizers[1].name: is missing",
+				"authorizers[c].type: AlwaysAllow lets every client with any credential do " +
+					"everything; remove it",
 			}},
 		{name: "job that restarts", text: "apiVersion: batch/v1\nkind: Job\nmetadata: {name: a}\n" +
 			"spec: {template: {spec: {containers: [{name: a, image: b}]}}}\n",

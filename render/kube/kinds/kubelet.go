@@ -1,11 +1,16 @@
 package kinds
 
 import (
+	"cmp"
+	"maps"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/component-helpers/node/util/sysctl"
 	kubelet "k8s.io/kubelet/config/v1beta1"
 
 	"kiln.dev/kiln/render/text/wording"
@@ -26,6 +31,8 @@ var kubeletDocuments = map[string][]Document{"KubeletConfiguration": {
 	ofKubelet(reservedMemory),
 	ofKubelet(staticCPUs),
 	ofKubelet(staticMemory),
+	ofKubelet(managerOptions),
+	ofKubelet(unsafeSysctls),
 	ofKubelet(softEvictions),
 	ofKubelet(systemCgroups),
 	ofKubelet(logQuery),
@@ -184,8 +191,112 @@ func staticCPUs(f *Fault, c *kubelet.KubeletConfiguration) {
 // staticMemory: the static policy has to know what each NUMA node keeps for the system. The kubelet
 // always keeps some: evictionHard.
 func staticMemory(f *Fault, c *kubelet.KubeletConfiguration) {
-	if c.MemoryManagerPolicy == "Static" && len(c.ReservedMemory) == 0 {
+	if c.MemoryManagerPolicy != "Static" {
+		return
+	}
+	if len(c.ReservedMemory) == 0 {
 		f.Key("memoryManagerPolicy").Report("Static needs reservedMemory")
+		return
+	}
+	eviction, ok := c.EvictionHard["memory.available"]
+	if !ok && (c.EvictionHard == nil || or(c.MergeDefaultEvictionSettings, false)) {
+		eviction = "100Mi" // the default
+	}
+	if strings.HasSuffix(eviction, "%") {
+		return // of the memory of a machine that is not known
+	}
+	var kept, reserved resource.Quantity
+	for _, text := range []string{c.KubeReserved["memory"], c.SystemReserved["memory"], eviction} {
+		if q, err := wording.ParseQuantity(text); err == nil {
+			kept.Add(q)
+		}
+	}
+	for _, m := range c.ReservedMemory {
+		reserved.Add(m.Limits["memory"])
+	}
+	if !kept.Equal(reserved) {
+		f.Key("reservedMemory").Report("memory of all NUMA nodes is %s, and the kubelet exits if "+
+			"it is not kubeReserved, systemReserved and evictionHard together, %s; write that",
+			reserved.String(), kept.String())
+	}
+}
+
+// managerOption is an option of a policy of a manager of the kubelet. gate is the one that it
+// needs and that is off by default.
+type managerOption struct {
+	number bool
+	gate   string
+}
+
+// Options of policies (k8s.io/kubernetes 1.34 to 1.37, pkg/kubelet/cm, policy_options.go).
+var (
+	cpuOptions = map[string]managerOption{
+		"align-by-socket":                  {gate: "CPUManagerPolicyAlphaOptions"},
+		"distribute-cpus-across-cores":     {gate: "CPUManagerPolicyAlphaOptions"},
+		"distribute-cpus-across-numa":      {},
+		"full-pcpus-only":                  {},
+		"prefer-align-cpus-by-uncorecache": {},
+		"strict-cpu-reservation":           {},
+	}
+	topologyOptions = map[string]managerOption{
+		"max-allowable-numa-nodes": {number: true}, "prefer-closest-numa-nodes": {},
+	}
+)
+
+// managerOptions checks the options of the managers of CPUs and of topology. The kubelet exits with
+// an option that it does not know, and with one of CPUs without the policy static.
+func managerOptions(f *Fault, c *kubelet.KubeletConfiguration) {
+	for _, m := range []struct {
+		key   string
+		given map[string]string
+		known map[string]managerOption
+	}{
+		{"cpuManagerPolicyOptions", c.CPUManagerPolicyOptions, cpuOptions},
+		{"topologyManagerPolicyOptions", c.TopologyManagerPolicyOptions, topologyOptions},
+	} {
+		for name, value := range m.given {
+			at, names := f.Key(m.key, name), slices.Sorted(maps.Keys(m.known))
+			option, known := m.known[name]
+			_, wrong := strconv.ParseBool(value)
+			want := "true or false"
+			if option.number {
+				var n int
+				n, wrong = strconv.Atoi(value)
+				want = "a number of 8 or more"
+				if wrong == nil && n < 8 {
+					wrong = strconv.ErrRange
+				}
+			}
+			switch {
+			case !known:
+				at.Report("no option is called so%s", cmp.Or(wording.Hint(name, names),
+					"; there are "+strings.Join(names, ", ")))
+			case wrong != nil:
+				at.Report("%s is not %s", Show(value), want)
+			case option.gate != "" && !c.FeatureGates[option.gate]:
+				at.Report("needs featureGates.%s: true", option.gate)
+			}
+		}
+	}
+	if len(c.CPUManagerPolicyOptions) > 0 && c.CPUManagerPolicy != "static" {
+		f.Key("cpuManagerPolicyOptions").Report("needs cpuManagerPolicy: static")
+	}
+}
+
+// sysctlPattern matches what allowedUnsafeSysctls may name.
+var sysctlPattern = regexp.MustCompile(
+	`^([a-z0-9]([-_a-z0-9]*[a-z0-9])?[./])*([a-z0-9][-_a-z0-9]*)?[a-z0-9*]$`)
+
+func unsafeSysctls(f *Fault, c *kubelet.KubeletConfiguration) {
+	for i, name := range c.AllowedUnsafeSysctls {
+		namespace, _, _ := sysctl.GetNamespace(name)
+		switch at := f.Key("allowedUnsafeSysctls").Index(i); {
+		case !sysctlPattern.MatchString(name):
+			at.Report("%s is not the name of a kernel setting, or its beginning and *", Show(name))
+		case namespace == sysctl.UnknownNamespace:
+			at.Report("a pod cannot have %s of its own, and the kubelet exits with it; write it "+
+				"under sysctls, for the machine", Show(name))
+		}
 	}
 }
 

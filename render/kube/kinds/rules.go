@@ -7,5 +7,5 @@ var rules = Joined(workloadRules, objectRules, kubeletRules, proxyRules, setting
 var required = Joined(workloadRequired, objectRequired, settingRequired)
 
 // documents are the rules of documents, by kind.
-var documents = Joined(workloadDocuments, objectDocuments, kubeletDocuments,
-	proxyDocuments)
+var documents = Joined(workloadDocuments, objectDocuments, kubeletDocuments, proxyDocuments,
+	settingDocuments)

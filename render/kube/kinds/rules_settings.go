@@ -1,26 +1,25 @@
 package kinds
 
 import (
-	"net/url"
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
 
+	"kiln.dev/kiln/render/text/wording"
 	"kiln.dev/kiln/render/text/yamltext"
 )
 
-// The rules of the settings of the API server are those that it reads its files by, in 1.36.3:
-// k8s.io/apiserver/pkg/apis/audit/validation and pkg/apis/apiserver/validation,
-// k8s.io/pod-security-admission/admission/api/validation, and k8s.io/kubernetes/plugin/pkg/
-// admission/eventratelimit/apis/eventratelimit/validation. Expressions in CEL are left to it.
+// The rules of the settings of the API server's plugins are those that it reads its files by, in
+// 1.36.3: k8s.io/pod-security-admission/admission/api/validation, and k8s.io/kubernetes/plugin/pkg/
+// admission/eventratelimit/apis/eventratelimit/validation. settings.go asks its own validators
+// about its other files.
 
 // securityLevel is the rule of a level of Pod Security.
 var securityLevel = OneOf("privileged", "baseline", "restricted")
 
 // settingRules are the rules of fields of the settings of the API server.
 var settingRules = map[string]Rule{
-	"audit/v1.PolicyRule level": OneOf("None", "Metadata", "Request", "RequestResponse"),
-	"audit/v1.PolicyRule omitStages": eachOf("RequestReceived", "ResponseStarted",
-		"ResponseComplete", "Panic"),
-	"audit/v1.Policy omitStages": eachOf("RequestReceived", "ResponseStarted",
-		"ResponseComplete", "Panic"),
 	"api/v1.PodSecurityDefaults enforce": securityLevel,
 	"api/v1.PodSecurityDefaults audit":   securityLevel,
 	"api/v1.PodSecurityDefaults warn":    securityLevel,
@@ -29,42 +28,25 @@ var settingRules = map[string]Rule{
 	"eventratelimit/v1alpha1.Limit qps":       AtLeast(1),
 	"eventratelimit/v1alpha1.Limit burst":     AtLeast(1),
 	"eventratelimit/v1alpha1.Limit cacheSize": NotNegative,
-	"apiserver/v1.Issuer url":                 {Check: secureURL},
 }
 
 // settingRequired are the fields of the settings that must not be empty.
 var settingRequired = map[string][]string{
-	"audit/v1.Policy":                           {"rules"},
-	"audit/v1.PolicyRule":                       {"level"},
-	"apiserver/v1.Issuer":                       {"url", "audiences"},
-	"apiserver/v1.JWTAuthenticator":             {"issuer"},
 	"apiserver/v1.AdmissionPluginConfiguration": {"name"},
-	"apiserver/v1.EncryptionConfiguration":      {"resources"},
-	"apiserver/v1.ResourceConfiguration":        {"resources", "providers"},
 	"eventratelimit/v1alpha1.Configuration":     {"limits"},
 	"eventratelimit/v1alpha1.Limit":             {"type", "qps", "burst"},
 }
 
-// eachOf is the rule of a list whose elements must be some of these.
-func eachOf(words ...string) Rule {
-	return Rule{Check: func(v any) string {
-		all, _ := v.([]any)
-		for _, e := range all {
-			if message := OneOf(words...).Check(e); message != "" {
-				return message
-			}
-		}
-		return ""
-	}}
-}
-
-func secureURL(v any) string {
-	s, _ := v.(string)
-	u, err := url.Parse(s)
-	if err != nil || u.Scheme != "https" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
-		return Show(s) + " is not a URL with https and nothing but a host and a path"
-	}
-	return ""
+// bareSettings are the settings of admission plugins that have no kind, and their fields
+// (k8s.io/kubernetes 1.36, plugin/pkg/admission/podnodeselector and imagepolicy).
+var bareSettings = map[string]struct {
+	key    string
+	fields []string // nil if all are allowed
+}{
+	"PodNodeSelector": {"podNodeSelectorPluginConfig", nil},
+	"ImagePolicyWebhook": {"imagePolicy", []string{
+		"kubeConfigFile", "allowTTL", "denyTTL", "retryBackoff", "defaultAllow",
+	}},
 }
 
 // admission checks the settings of each admission plugin, which have kinds of their own.
@@ -83,10 +65,34 @@ func (c *Checker) admission(w *walk, o map[string]any, root *yamltext.Location) 
 		settings, _ := plugin["configuration"].(map[string]any)
 		version, _ := settings["apiVersion"].(string)
 		name, _ := settings["kind"].(string)
+		pluginName, _ := plugin["name"].(string)
+		if bare := bareSettings[pluginName]; bare.key != "" && version == "" && name == "" {
+			w.bare(settings, bare.key, bare.fields, at.Key("configuration"))
+			continue
+		}
 		if t := w.table.typeOf(kind{version, name}, c.minor); t != "" {
 			w.value(settings, t, at.Key("configuration"))
 		} else if settings != nil {
 			w.unknownKind(kind{version, name}, at.Key("configuration"))
+		}
+	}
+}
+
+// bare checks settings that have one field, and below it some of these.
+func (w *walk) bare(settings map[string]any, key string, fields []string, at *yamltext.Location) {
+	for _, given := range slices.Sorted(maps.Keys(settings)) {
+		if given != key {
+			w.add(at.Key(given), "the settings of this plugin have the one field %s", key)
+		}
+	}
+	values, isMap := settings[key].(map[string]any)
+	if !isMap {
+		w.add(at, "the settings of this plugin stand below %s", key)
+	}
+	for _, given := range slices.Sorted(maps.Keys(values)) {
+		if fields != nil && !slices.Contains(fields, given) {
+			w.add(at.Key(key).Key(given), "no such field%s",
+				cmp.Or(wording.Hint(given, fields), "; there are "+strings.Join(fields, ", ")))
 		}
 	}
 }

@@ -140,3 +140,30 @@ func isEmpty(v any) bool {
 	}
 	return v == nil || reflect.ValueOf(v).IsZero()
 }
+
+// serversOwn are the fields of metadata that the API server writes. With the first three it refuses
+// a new object; an object whose owner is not there is deleted.
+var serversOwn = []string{"resourceVersion", "uid", "managedFields", "ownerReferences"}
+
+// hookAnnotation is where a chart says when Helm applies an object.
+const hookAnnotation = "helm.sh/hook"
+
+// serverFields reports an object that was read from a cluster with what its API server had written,
+// and one that Helm applies only when it removes, changes or tests something.
+func (w *walk) serverFields(o map[string]any, root *yamltext.Location) {
+	metadata, _ := o["metadata"].(map[string]any)
+	at := root.Key("metadata")
+	for _, name := range serversOwn {
+		if value := metadata[name]; value != nil && !isEmpty(value) {
+			w.add(at.Key(name), "is the API server's own, of the cluster that this object was "+
+				"read from; remove it")
+		}
+	}
+	annotations, _ := metadata["annotations"].(map[string]any)
+	hooks, _ := annotations[hookAnnotation].(string)
+	installs := hooks == "" || strings.Contains(hooks, "install")
+	if !installs {
+		w.add(at.Key("annotations").Key(hookAnnotation), "Helm applies this object for %s alone, "+
+			"and kiln would with the first boot; remove the object", Show(hooks))
+	}
+}

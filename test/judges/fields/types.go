@@ -15,6 +15,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/intstr"
+	quotav1 "k8s.io/apiserver/pkg/admission/plugin/resourcequota/apis/resourcequota/v1"
+	quotav1alpha1 "k8s.io/apiserver/pkg/admission/plugin/resourcequota/apis/resourcequota/v1alpha1"
+	quotav1beta1 "k8s.io/apiserver/pkg/admission/plugin/resourcequota/apis/resourcequota/v1beta1"
+	webhookv1 "k8s.io/apiserver/pkg/admission/plugin/webhook/config/apis/webhookadmission/v1"
 	apiserverv1 "k8s.io/apiserver/pkg/apis/apiserver/v1"
 	apiserverv1alpha1 "k8s.io/apiserver/pkg/apis/apiserver/v1alpha1"
 	apiserverv1beta1 "k8s.io/apiserver/pkg/apis/apiserver/v1beta1"
@@ -26,8 +30,15 @@ import (
 	proxyv1alpha1 "k8s.io/kube-proxy/config/v1alpha1"
 	kubeletv1beta1 "k8s.io/kubelet/config/v1beta1"
 	limitv1 "k8s.io/kubernetes/plugin/pkg/admission/eventratelimit/apis/eventratelimit/v1alpha1"
+	tolerationv1 "k8s.io/kubernetes/plugin/pkg/admission/podtolerationrestriction/apis/podtolerationrestriction/v1alpha1"
 	podsecurityv1 "k8s.io/pod-security-admission/admission/api/v1"
 )
+
+// named is a type whose kind has another name.
+type named struct {
+	kind string
+	of   any
+}
 
 // configurations are the kinds that no API server stores: programs read them from files.
 var configurations = map[schema.GroupVersion][]any{
@@ -35,6 +46,8 @@ var configurations = map[schema.GroupVersion][]any{
 	{Group: "apiserver.config.k8s.io", Version: "v1"}: {
 		apiserverv1.AdmissionConfiguration{}, apiserverv1.AuthenticationConfiguration{},
 		apiserverv1.AuthorizationConfiguration{}, apiserverv1.EncryptionConfiguration{},
+		named{"ResourceQuotaConfiguration", quotav1.Configuration{}},
+		named{"WebhookAdmissionConfiguration", webhookv1.WebhookAdmission{}},
 	},
 	{Group: "apiserver.config.k8s.io", Version: "v1beta1"}: {
 		apiserverv1beta1.AuthenticationConfiguration{},
@@ -56,6 +69,13 @@ var configurations = map[schema.GroupVersion][]any{
 	{Group: "kubeproxy.config.k8s.io", Version: "v1alpha1"}: {
 		proxyv1alpha1.KubeProxyConfiguration{},
 	},
+	{Group: "podtolerationrestriction.admission.k8s.io", Version: "v1alpha1"}: {
+		tolerationv1.Configuration{},
+	},
+	{Group: "resourcequota.admission.k8s.io", Version: "v1alpha1"}: {
+		quotav1alpha1.Configuration{},
+	},
+	{Group: "resourcequota.admission.k8s.io", Version: "v1beta1"}: {quotav1beta1.Configuration{}},
 	{Group: "pod-security.admission.config.k8s.io", Version: "v1"}: {
 		podsecurityv1.PodSecurityConfiguration{},
 	},
@@ -94,6 +114,10 @@ func Lines(minor int) []string {
 	}
 	for gv, all := range configurations {
 		for _, v := range all {
+			if n, ok := v.(named); ok {
+				c.addKind(gv, n.kind, reflect.TypeOf(n.of))
+				continue
+			}
 			t := reflect.TypeOf(v)
 			c.addKind(gv, t.Name(), t)
 		}
