@@ -64,6 +64,12 @@ func (c *inspection) checkRemoteMembers(api *machine.Program, ca, client machine
 // each other, and that the hook dials the members where they listen.
 func (c *inspection) checkMemberTrust() {
 	etcd := c.component(target.Etcd)
+	if etcd != nil {
+		if at := etcd.Locate(plan.EtcdData).Path; at != plan.EtcdData {
+			c.fail("%s: its data is in %q, and the first boot looks for it in %s, which is etcd's "+
+				"own; remove the patch, and mount a disk there", etcd, at, plan.EtcdData)
+		}
+	}
 	server := c.requiredFile(etcd, "cert-file")
 	serverCA := c.requiredFile(etcd, "trusted-ca-file")
 	peer := c.requiredFile(etcd, "peer-cert-file")

@@ -85,7 +85,10 @@ var readers = map[string][]string{
 		"render/pack/cloudinit.readPassed",
 		"render/config.readDocument",
 	},
-	toml: {"render/machine/containerd.Merge", "render/machine/containerd.SandboxImage"},
+	toml: {
+		"render/machine/containerd.Merge", "render/machine/containerd.SandboxImage",
+		"render/machine/containerd.Refused", "render/machine/containerd.RefusedHosts",
+	},
 	nodes: {
 		"patches.Mentions", "patches.notYAML", "render/text/yamltext.parses",
 		"render/text/yamltext.part", "render/text/yamltext.second",

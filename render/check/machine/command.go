@@ -96,6 +96,7 @@ func (c *inspection) report(found flags.Finding, where string, place config.Plac
 	}
 	switch ours := place.File == ""; {
 	case found.Warning && !ours:
+		problem.ID = config.WarnDeprecated
 		c.warnings.Store(problem, true)
 	case found.Warning:
 	case ours:

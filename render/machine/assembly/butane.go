@@ -7,6 +7,7 @@ import (
 
 	"kiln.dev/kiln/render/config"
 	"kiln.dev/kiln/render/facts/node"
+	"kiln.dev/kiln/render/plan"
 	"kiln.dev/kiln/render/text/wording"
 )
 
@@ -26,7 +27,8 @@ func (t *tree) addButane(snippet string) error {
 		}
 		return problems
 	}
-	if problems := t.unwritable(field, writtenPaths(&extra)); len(problems) > 0 {
+	problems := t.unwritable(field, writtenPaths(&extra))
+	if problems = append(problems, t.refused(field, extra.Extra)...); len(problems) > 0 {
 		return problems
 	}
 	for _, f := range extra.Files {
@@ -94,4 +96,108 @@ func writtenPaths(n *node.Node) (out []string) {
 		}
 	}
 	return out
+}
+
+// ignition is what the rules of snippets read of a part of an Ignition config.
+type ignition struct {
+	Ignition struct {
+		Config struct {
+			Merge   []remote
+			Replace remote
+		}
+		Security struct {
+			TLS struct{ CertificateAuthorities []remote }
+		}
+	}
+	KernelArguments struct{ ShouldExist []string }
+	Passwd          struct {
+		Users  []struct{ Name, PasswordHash string }
+		Groups []struct{ Name, PasswordHash string }
+	}
+	Storage struct {
+		Disks []struct {
+			Device     string
+			WipeTable  bool
+			Partitions []struct {
+				Label       string
+				Number      int
+				ShouldExist *bool
+			}
+		}
+		Files []struct {
+			Path     string
+			Contents remote
+			Append   []remote
+		}
+		Luks []struct {
+			Name    string
+			KeyFile remote
+		}
+	}
+}
+
+// remote is a thing that Ignition fetches.
+type remote struct {
+	Source       string
+	Verification struct{ Hash string }
+}
+
+// refused returns a problem for each thing that Butane takes and a machine of kiln's cannot have:
+// the rules of files, cloudConfig and the machine's programs hold for snippets too.
+func (t *tree) refused(field string, part []byte) (problems config.Problems) {
+	report := func(format string, args ...any) {
+		problems = append(problems, t.Plan.Config.Problemf(field, format, args...))
+	}
+	var c ignition
+	if json.Unmarshal(part, &c) != nil {
+		return nil
+	}
+	etcd := false
+	for _, u := range slices.Concat(c.Passwd.Users, c.Passwd.Groups) {
+		if u.PasswordHash != "" {
+			report("passwd: %s has a password, and everybody may read cluster.yaml; leave "+
+				"password_hash out, and let the user log in with ssh_authorized_keys", u.Name)
+		}
+		if u.Name == plan.EtcdUser && !etcd {
+			etcd = true
+			report("passwd: the user and the group %s are kiln's or the image's, and Ignition "+
+				"fails on a second one; remove them, or write profile.etcdUser", u.Name)
+		}
+	}
+	for _, argument := range c.KernelArguments.ShouldExist {
+		name, value, _ := strings.Cut(argument, "=")
+		switch off := value == "0" || value == "no" || value == "false"; {
+		case name == "systemd.unified_cgroup_hierarchy" && off,
+			name == "systemd.legacy_systemd_cgroup_controller" && !off:
+			report("kernel_arguments: %s boots with cgroup v1, on which no kubelet starts; "+
+				"remove it", argument)
+		}
+	}
+	for _, d := range c.Storage.Disks {
+		for _, p := range d.Partitions {
+			if p.Number == 0 && !d.WipeTable && (p.ShouldExist == nil || *p.ShouldExist) {
+				report("storage: partition %q of %s has no number: with the next installation "+
+					"Ignition would make another one, and not find this; write number: 1, and so "+
+					"on",
+					p.Label, d.Device)
+			}
+		}
+	}
+	own := &c.Ignition
+	fetched := slices.Concat(own.Config.Merge, own.Security.TLS.CertificateAuthorities)
+	fetched = append(fetched, own.Config.Replace)
+	for _, f := range c.Storage.Files {
+		fetched = append(append(fetched, f.Contents), f.Append...)
+	}
+	for _, l := range c.Storage.Luks {
+		fetched = append(fetched, l.KeyFile)
+	}
+	for _, r := range fetched {
+		if r.Source != "" && !strings.HasPrefix(r.Source, "data:") && r.Verification.Hash == "" {
+			report("%s is fetched without a hash, so that its server decides what the machine "+
+				"runs; write verification: {hash: sha512-…}, or put the content into the snippet",
+				r.Source)
+		}
+	}
+	return problems
 }

@@ -8,6 +8,7 @@ import (
 	"kiln.dev/kiln/render/facts/target"
 	"kiln.dev/kiln/render/machine/containerd"
 	"kiln.dev/kiln/render/plan"
+	"kiln.dev/kiln/render/text/wording"
 	"kiln.dev/kiln/templates"
 )
 
@@ -57,6 +58,7 @@ func (t *tree) addContainerd() {
 // mergeContainerd merges the user's files for containerd into its configuration.
 func (t *tree) mergeContainerd() error {
 	own := t.n.File(plan.ContainerdConfig)
+	var last *node.File
 	for i := range t.n.Files {
 		f := &t.n.Files[i]
 		if own == nil || f.Why != node.FromConfig || !containerd.Merged(f.Path) {
@@ -72,6 +74,35 @@ func (t *tree) mergeContainerd() error {
 			return config.Problems{c.Problemf(f.From[0], "%s: %s", f.Path, err)}
 		}
 		own.Content, own.From = []byte(text), append(own.From, f.From...)
+		last = f
+	}
+	if last != nil {
+		if err := containerd.Refused(string(own.Content)); err != nil {
+			return t.problems(last, err)
+		}
+	}
+	return t.checkHosts()
+}
+
+// checkHosts checks the user's own files hosts.toml.
+func (t *tree) checkHosts() error {
+	for i := range t.n.Files {
+		f := &t.n.Files[i]
+		if f.Why != node.FromConfig || path.Base(f.Path) != "hosts.toml" ||
+			path.Dir(path.Dir(f.Path)) != plan.RegistriesDir {
+			continue
+		}
+		if err := containerd.RefusedHosts(f.Content); err != nil {
+			return t.problems(f, err)
+		}
 	}
 	return nil
+}
+
+// problems returns errors as problems of a file of the user's.
+func (t *tree) problems(f *node.File, err error) (problems config.Problems) {
+	for _, err := range wording.SplitErrors(err) {
+		problems = append(problems, t.Plan.Config.Problemf(f.From[0], "%s: %s", f.Path, err))
+	}
+	return problems
 }

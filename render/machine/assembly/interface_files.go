@@ -65,7 +65,7 @@ func Unmanaged(program string, names []string) []node.File {
 		match.set("Unmanaged", "yes")
 		return []node.File{
 			b.file("/etc/systemd/networkd.conf.d/90-kiln.conf", 0o644, why),
-			match.file("/etc/systemd/network/05-kiln-pods.network", 0o644, why),
+			match.file(networkdDir+podsNetwork, 0o644, why),
 		}
 	case target.NetworkManager:
 		b.section("device-kiln")

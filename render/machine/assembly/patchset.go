@@ -26,7 +26,8 @@ type PatchSet struct {
 	machines                       map[string][]*Patch // by the path of the node or pool
 	all                            []*Patch
 
-	mu   sync.Mutex        // guards matched and changed of every patch
+	mu   sync.Mutex        // guards lost, and matched and changed of every patch
+	lost config.Problems   // what patches have taken away
 	made once.Values[made] // by what the streams are made from
 }
 
@@ -255,6 +256,9 @@ func (s *PatchSet) applyUser(base []byte, user []*Patch, watch PatchWatch) ([]by
 	out, err := grown(stream, base)
 	if err != nil && last != nil {
 		return nil, errors.Join(config.Problems{s.Problem(last, err)}, err)
+	}
+	if err == nil && watch == nil {
+		s.noteLost(base, out, last)
 	}
 	return out, err
 }

@@ -1,0 +1,196 @@
+package containerd
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"maps"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/pelletier/go-toml/v2"
+
+	"kiln.dev/kiln/render/text/wording"
+)
+
+// cri is the part of a configuration that the rules read. A value of another type is refused:
+// containerd does not load its CRI plugin with it.
+type cri struct {
+	DisabledPlugins []string `toml:"disabled_plugins"`
+	Plugins         struct {
+		CRI struct {
+			SystemdCgroup bool   `toml:"systemd_cgroup"`
+			EnableCDI     bool   `toml:"enable_cdi"`
+			MaxDownloads  int    `toml:"max_concurrent_downloads"`
+			Progress      string `toml:"image_pull_progress_timeout"`
+			Ports         bool   `toml:"enable_unprivileged_ports"`
+			ICMP          bool   `toml:"enable_unprivileged_icmp"`
+			DeviceOwner   bool   `toml:"device_ownership_from_security_context"`
+			Containerd    struct {
+				Snapshotter string             `toml:"snapshotter"`
+				Default     string             `toml:"default_runtime_name"`
+				Runtimes    map[string]runtime `toml:"runtimes"`
+			} `toml:"containerd"`
+			Registry struct {
+				ConfigPath string           `toml:"config_path"`
+				Mirrors    map[string]table `toml:"mirrors"`
+				Configs    map[string]struct {
+					TLS table `toml:"tls"`
+				} `toml:"configs"`
+			} `toml:"registry"`
+		} `toml:"io.containerd.grpc.v1.cri"`
+	} `toml:"plugins"`
+}
+
+// runtime is a runtime of pods.
+type runtime struct {
+	Type        string   `toml:"runtime_type"`
+	Path        string   `toml:"runtime_path"`
+	Annotations []string `toml:"pod_annotations"`
+	Container   []string `toml:"container_annotations"`
+	Devices     bool     `toml:"privileged_without_host_devices"`
+	BaseSpec    string   `toml:"base_runtime_spec"`
+	Snapshotter string   `toml:"snapshotter"`
+	Options     table    `toml:"options"`
+}
+
+// Refused returns why containerd would start no pods with a merged configuration, or end them, nil
+// if it would not (internal/cri/config of containerd, read at 1.7.27 and 2.4.2).
+func Refused(text string) error {
+	var c cri
+	if err := toml.Unmarshal([]byte(text), &c); err != nil {
+		return wrongType(err)
+	}
+	settings := &c.Plugins.CRI
+	var errs []error
+	refuse := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
+	if slices.Contains(c.DisabledPlugins, "cri") ||
+		slices.Contains(c.DisabledPlugins, "io.containerd.grpc.v1.cri") {
+		refuse("disabled_plugins turns off CRI, which the kubelet asks for every pod; remove it")
+	}
+	if settings.SystemdCgroup {
+		refuse("systemd_cgroup is of a runtime that is gone; write SystemdCgroup = true into the " +
+			"options of a runtime")
+	}
+	const lines = "kiln sets config_path, and containerd takes one of the two; write " +
+		"machines.registries, or a file /etc/containerd/certs.d/HOST/hosts.toml"
+	if len(settings.Registry.Mirrors) > 0 {
+		refuse("registry.mirrors: " + lines)
+	}
+	for host, configured := range settings.Registry.Configs {
+		if len(configured.TLS) > 0 {
+			refuse("registry.configs.%q.tls: "+lines, host)
+		}
+	}
+	names := slices.Sorted(maps.Keys(settings.Containerd.Runtimes))
+	if name := settings.Containerd.Default; name != "" && !slices.Contains(names, name) {
+		refuse("default_runtime_name: there is no runtime %q, and containerd does not load CRI%s",
+			name, wording.Hint(name, names))
+	}
+	for _, name := range names {
+		r := settings.Containerd.Runtimes[name]
+		switch runc := r.Type == "io.containerd.runc.v2"; {
+		case r.Type == "":
+			refuse("runtimes.%s has no runtime_type; write one, such as "+
+				"io.containerd.runc.v2", name)
+		case runc && r.Options["SystemdCgroup"] != true:
+			refuse("runtimes.%s puts its pods into cgroups of its own, beside those of the "+
+				"kubelet and systemd, which end them; write SystemdCgroup = true into its "+
+				"options", name)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// wrongType returns why a value does not have its type, with its key.
+func wrongType(err error) error {
+	var at *toml.DecodeError
+	if errors.As(err, &at) {
+		return fmt.Errorf("%s: is not of the type that containerd reads; quotes make a string, "+
+			"and numbers, true and false have none", strings.Join(at.Key(), "."))
+	}
+	return fmt.Errorf("is not what containerd reads: %w", err)
+}
+
+// host is what hosts.toml says of a registry or of a mirror.
+type host struct {
+	Capabilities []string       `toml:"capabilities"`
+	CA           any            `toml:"ca"`
+	Client       any            `toml:"client"`
+	SkipVerify   bool           `toml:"skip_verify"`
+	Header       map[string]any `toml:"header"`
+	OverridePath bool           `toml:"override_path"`
+	DialTimeout  string         `toml:"dial_timeout"`
+}
+
+// hostKeys are the keys of host.
+var hostKeys = []string{
+	"ca", "capabilities", "client", "dial_timeout", "header", "override_path", "skip_verify",
+}
+
+// capabilities are what a mirror may be asked for.
+var capabilities = []string{"pull", "push", "referrers", "resolve"}
+
+// RefusedHosts returns why containerd would drop a file hosts.toml as a whole, or a key of it, nil
+// if it would not (core/remotes/docker/config/hosts.go, read at 2.4.2).
+func RefusedHosts(text []byte) error {
+	var file struct {
+		host
+		Server string          `toml:"server"`
+		Host   map[string]host `toml:"host"`
+	}
+	d := toml.NewDecoder(bytes.NewReader(text)).DisallowUnknownFields()
+	err := d.Decode(&file)
+	var unknown *toml.StrictMissingError
+	var errs []error
+	switch {
+	case errors.As(err, &unknown):
+		for _, e := range unknown.Errors {
+			key := e.Key()
+			line, _ := e.Position()
+			errs = append(errs, fmt.Errorf("line %d: containerd knows no key %s%s", line,
+				strings.Join(key, "."), wording.Hint(key[len(key)-1], hostKeys)))
+		}
+	case toml.Unmarshal(text, &map[string]any{}) != nil:
+		return readError(err)
+	case err != nil:
+		return wrongType(err)
+	}
+	refuse := func(at, format string, args ...any) {
+		errs = append(errs, fmt.Errorf("%s: %s", at, fmt.Sprintf(format, args...)))
+	}
+	check := func(at string, h host) {
+		for _, c := range h.Capabilities {
+			if !slices.Contains(capabilities, strings.ToLower(c)) {
+				refuse(at, "%q is not a capability, and containerd drops the whole file; there "+
+					"are %s", c, strings.Join(capabilities, ", "))
+			}
+		}
+		if _, err := time.ParseDuration(h.DialTimeout); h.DialTimeout != "" && err != nil {
+			refuse(at, "dial_timeout: %q is not a duration, such as 5s", h.DialTimeout)
+		}
+		for key, value := range map[string]any{"ca": h.CA, "client": h.Client} {
+			switch value.(type) {
+			case nil, string, []any:
+			default:
+				refuse(at, "%s is neither a file nor a list of files", key)
+			}
+		}
+	}
+	if u, err := url.Parse(file.Server); file.Server != "" && (err != nil || u.Host == "") {
+		refuse("server", "%q is not a URL, such as https://registry.example.com", file.Server)
+	}
+	check("hosts.toml", file.host)
+	for _, name := range slices.Sorted(maps.Keys(file.Host)) {
+		at := fmt.Sprintf("host.%q", name)
+		u, err := url.Parse(name)
+		if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" {
+			refuse(at, "is not the URL of a mirror; write it like "+
+				`[host."https://mirror.example.com"]`)
+		}
+		check(at, file.Host[name])
+	}
+	return errors.Join(errs...)
+}
