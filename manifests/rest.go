@@ -163,5 +163,8 @@ func firstMistake(err error) string {
 	if _, after, ok := strings.Cut(text, "unmarshal errors:\n"); ok {
 		text, _, _ = strings.Cut(strings.TrimSpace(after), "\n")
 	}
+	if line, ok := strings.CutSuffix(text, ` key "apiVersion" already set in map`); ok {
+		return line + " another object begins here; write --- on a line before it"
+	}
 	return text
 }

@@ -109,6 +109,10 @@ func New(name, text string, target *Target) (*Patch, error) {
 			if err := yaml.Unmarshal(doc, &d); err != nil {
 				return nil, fmt.Errorf("%s: %w", name, err)
 			}
+			if group, _, _ := strings.Cut(d.APIVersion, "/"); group == "kubeadm.k8s.io" {
+				return nil, fmt.Errorf("%s: kubeadm's %s is no object of a cluster; write the "+
+					"fields of cluster.yaml that docs/kubeadm.md names", name, d.Kind)
+			}
 			if target == nil && d.Kind != "" && d.Metadata.Name == "" {
 				return nil, fmt.Errorf("%s: a strategic merge patch without target needs "+
 					"metadata.name of the object that it changes; write the name, or "+

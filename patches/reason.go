@@ -57,6 +57,11 @@ var sayings = []said{
 			"compare the lists of both",
 	},
 	{
+		regexp.MustCompile(`operation does not apply: doc is missing path: ([^/: ][^: ]*): .*`),
+		`operation does not apply: the path "$1" does not begin with /; write one there, and ` +
+			`between its keys`,
+	},
+	{
 		regexp.MustCompile(`(?s)^kustomize: runtime error: .*`),
 		"kustomize breaks off; a list or a map stands where something else belongs",
 	},

@@ -46,7 +46,7 @@ func TestDelivery(t *testing.T) {
 		for i := range c.Spec.Nodes {
 			if n := &c.Spec.Nodes[i]; n.Name == "worker-1" && mode == "lean" {
 				n.Butane = "variant: flatcar\nversion: 1.1.0\n" +
-					"passwd: {users: [{name: core, password_hash: $y$j9T$hush}]}\n"
+					"kernel_arguments: {should_exist: [hush]}\n"
 			}
 		}
 		r, err := render.New(c, b)

@@ -71,7 +71,8 @@ func TestSchemaRefuses(t *testing.T) {
 		_, rows := readMistakes(string(text))
 		for _, row := range rows {
 			name := filepath.Base(table) + ": " + row.name
-			files[name], valid[name] = row.apply(t, string(correct)), row.want == "valid\n"
+			files[name] = row.apply(t, string(correct))
+			valid[name] = strings.HasPrefix(row.want, "valid\n")
 			if !valid[name] {
 				wrong++
 			}

@@ -22,6 +22,9 @@ import (
 // name, and a table of mistakes in each *.txt.
 const mistakes = "../testdata/mistakes"
 
+// brought is a table beside them: what people bring from elsewhere, right and wrong, with warnings.
+const brought = "../testdata/brought.txt"
+
 // mistake is a row of a table: its name, the lines of cluster.yaml that it takes out and puts in,
 // and every line that kiln validate prints about it.
 //
@@ -79,11 +82,12 @@ func (m mistake) apply(t *testing.T, text string) string {
 	return strings.Join(lines, "\n")
 }
 
-// validateText returns what is wrong with a configuration, as kiln validate finds it.
-func validateText(text []byte, dir string) error {
+// validateText returns what is wrong with a configuration, as kiln validate finds it, and its
+// warnings if nothing is.
+func validateText(text []byte, dir string) (config.Problems, error) {
 	c, err := config.Parse("cluster.yaml", text, os.DirFS(dir))
 	if err != nil {
-		return err
+		return nil, err
 	}
 	b, err := pki.New(pki.Options{
 		Name: c.Metadata.Name, Now: time.Now(), Algorithm: private.P256,
@@ -91,13 +95,14 @@ func validateText(text []byte, dir string) error {
 		FormationWindow: time.Duration(c.Spec.Boot.FormationWindow),
 	})
 	if err != nil {
-		return err
+		return nil, err
 	}
 	r, err := render.New(c, b)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return r.Try(nil)
+	err = r.Try(nil)
+	return r.Warnings(), err
 }
 
 // TestMistakes makes each mistake of the tables and holds it to its messages: all of them, so that
@@ -106,10 +111,13 @@ func TestMistakes(t *testing.T) {
 	t.Parallel()
 	correct, err := os.ReadFile(filepath.Join(mistakes, "cluster.yaml"))
 	require.NoError(t, err)
-	require.NoError(t, validateText(correct, mistakes))
+	warnings, err := validateText(correct, mistakes)
+	require.NoError(t, err)
+	require.Empty(t, warnings)
 	tables, err := filepath.Glob(filepath.Join(mistakes, "*.txt"))
 	require.NoError(t, err)
 	require.NotEmpty(t, tables)
+	tables = append(tables, brought)
 	for _, path := range tables {
 		t.Run(strings.TrimSuffix(filepath.Base(path), ".txt"), func(t *testing.T) {
 			t.Parallel()
@@ -122,10 +130,15 @@ func TestMistakes(t *testing.T) {
 			for _, row := range rows {
 				require.NotContains(t, names, row.name)
 				names = append(names, row.name)
-				err := validateText([]byte(row.apply(t, string(correct))), mistakes)
+				warnings, err := validateText([]byte(row.apply(t, string(correct))), mistakes)
 				row.want = "valid\n"
 				if err != nil {
 					row.want = err.Error() + "\n"
+				}
+				for _, w := range warnings {
+					if err == nil {
+						row.want += "warning " + w.ID + ": " + w.Error() + "\n"
+					}
 				}
 				now.WriteString(row.String())
 			}

@@ -87,16 +87,13 @@ func (r *Cluster) Check(m *plan.Machine, n *node.Node) error {
 	return r.blame(m, n, r.checker().Node(m, n))
 }
 
-// Warnings returns what of the configuration is still an example, and then what the checks of
-// machines so far warn of: flags and feature gates that are deprecated.
+// Warnings returns what is valid and was hardly meant, as far as the configuration does not accept
+// it: in the configuration, on the machines that were made and checked so far, in what patches and
+// add-ons leave.
 func (r *Cluster) Warnings() config.Problems {
-	return append(r.Plan.Config.Examples(), r.checker().Warnings()...)
-}
-
-// NetworkWarnings returns a sentence for each reason why pods may miss a network, the addresses of
-// Services or network policies, although the configuration is valid.
-func (r *Cluster) NetworkWarnings() []string {
-	return append(r.Plan.NetworkWarnings(), addons.NetworkWarnings(r.Plan, r.Objects)...)
+	c := r.Plan.Config
+	return c.Unaccepted(slices.Concat(c.Warnings(), r.checker().Warnings(),
+		r.PatchWarnings(), r.Plan.NetworkWarnings(), addons.Warnings(r.Plan, r.Objects)))
 }
 
 // checked returns everything that the i-th machine of the plan receives, and fails if Check does.

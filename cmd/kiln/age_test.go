@@ -32,7 +32,7 @@ for kind in "" -pq; do
 	cd "k$kind"
 	"$age-keygen" $kind -o key 2>/dev/null
 	to=$("$age-keygen" -y key)
-	"$kiln" init --name demo >cluster.yaml
+	"$kiln" init --name demo --address 10.0.0.11,10.0.0.21 >cluster.yaml
 	echo "  secrets: {recipients: [$to]}" >>cluster.yaml
 	"$kiln" render cluster.yaml --out nodes --new-recipient "$to" 2>/dev/null
 	"$age" -d -i key demo.secrets.yaml.age >plain

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -17,14 +19,15 @@ import (
 
 func initCommand() *cobra.Command {
 	var o config.InitOptions
-	var out string
+	var out, key string
 	cmd := &cobra.Command{
 		Use:         "init [--name NAME] [--out FILE]",
 		Annotations: term.Reads("out"),
 		Short:       "Write a first cluster.yaml with comments",
 		Long: `Write a first cluster.yaml with comments: into a new file, or to standard output.
-It is valid as it is, and kiln render takes it at once. Put in the addresses of your
-machines before you boot them.
+Where REPLACE stands in it, write your own value and remove the word: kiln validate and
+kiln render refuse what this command wrote there. --endpoint, --address and --ssh-key
+write yours at once.
 
 One control plane is for trying kiln: the API is away when it is changed, and its loss
 is the loss of etcd. Three survive the loss of one.
@@ -33,11 +36,18 @@ For aws and hetzner, docs/walk-aws.md and docs/walk-hetzner.md lead from this fi
 machines that are Ready, in a network that Terraform makes. For Debian on qemu,
 docs/walk-qemu.md does, on a laptop; for Flatcar on metal, docs/walk-pxe.md, with
 machines that boot from the network.`,
-		Example: `  kiln init --name prod --out cluster.yaml
+		Example: `  kiln init --name prod --address 10.0.0.11,10.0.0.21 --out cluster.yaml
   kiln init --os flatcar --platform metal --control-planes 3 --workers 5 --out cluster.yaml
   kiln init --os ubuntu --platform aws --control-planes 3 --workers 3 --out cluster.yaml`,
 		Args: term.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if key != "" {
+				line, err := os.ReadFile(key)
+				if err != nil {
+					return err
+				}
+				o.SSHKey = strings.TrimSpace(string(line))
+			}
 			content, err := firstConfig(o)
 			if err != nil {
 				return term.UsageError{Err: err}
@@ -67,6 +77,11 @@ machines that boot from the network.`,
 	flags.StringVar(&o.Arch, "arch", "amd64", "run on this `PROCESSOR`: amd64 or arm64")
 	flags.IntVar(&o.ControlPlanes, "control-planes", 1, "describe this `NUMBER` of control planes")
 	flags.IntVar(&o.Workers, "workers", 1, "describe this `NUMBER` of workers")
+	flags.StringVar(&o.Endpoint, "endpoint", "", "write this `HOST[:PORT]` of the load balancer "+
+		"of the control planes (default: an example)")
+	flags.StringSliceVar(&o.Addresses, "address", nil, "write these `ADDRESSES` of the machines, "+
+		"those of the control planes first (default: examples)")
+	flags.StringVar(&key, "ssh-key", "", "let the public key in this `FILE` log in (default: none)")
 	flags.StringVar(&o.Pool, "pool", "", "add a pool of this `NAME`: workers that share one "+
 		"document (default: none)")
 	return cmd
@@ -91,11 +106,21 @@ func firstConfig(o config.InitOptions) ([]byte, error) {
 	if n := o.Workers; n < 0 || n > maxWorkers {
 		return nil, fmt.Errorf("--workers %d: want 0 to %d", n, maxWorkers)
 	}
+	if n, all := len(o.Addresses), o.ControlPlanes+o.Workers; n > 0 && n != all {
+		return nil, fmt.Errorf("--address: %d addresses for %d machines; name one of each, those "+
+			"of the control planes first", n, all)
+	}
 	content := config.Init(o)
 	_, err := config.Parse(term.DefaultConfig, content, nil)
 	var problems config.Problems
 	if !errors.As(err, &problems) {
 		return content, err
+	}
+	problems = slices.DeleteFunc(problems, func(p config.Problem) bool {
+		return p.ID == config.Placeholder
+	})
+	if len(problems) == 0 {
+		return content, nil
 	}
 	errs := make([]error, len(problems))
 	for i, p := range problems {
@@ -106,7 +131,9 @@ func firstConfig(o config.InitOptions) ([]byte, error) {
 
 // initFlags names the flag that sets a field.
 var initFlags = map[string]string{
-	"metadata.name": "--name", "machines.os": "--os", "machines.platform": "--platform",
+	"metadata.name": "--name", "endpoint": "--endpoint",
+	"machines.os": "--os", "machines.platform": "--platform",
 	"machines.arch": "--arch",
 	"nodes":         "--control-planes", "pools[0].name": "--pool",
+	"machines.sshAuthorizedKeys[0]": "--ssh-key",
 }

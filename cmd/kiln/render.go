@@ -230,7 +230,7 @@ func (f *renderFlags) runReview(cmd *cobra.Command) error {
 		return err
 	}
 	term.Notes(cmd.ErrOrStderr(), slices.Concat(
-		r.NetworkWarnings(), summary.Unmarked(f.Review, r), summary.Generations(r),
+		summary.Unmarked(f.Review, r), summary.Generations(r),
 		summary.Doubts(r.Warnings()),
 		summary.Ends(f.now, r.Ends())))
 	return f.finish(cmd, r, path, result)
@@ -324,7 +324,7 @@ func (f *renderFlags) warnings(
 	if !f.dry {
 		list = append(list, bootmedia.Stale(f.Out, result.Inventory.Documents)...)
 	}
-	return slices.Concat(list, r.NetworkWarnings(), summary.Unmarked(f.Review, r),
+	return slices.Concat(list, summary.Unmarked(f.Review, r),
 		summary.Dates(f.now, r, b.Path), summary.Generations(r), summary.Doubts(r.Warnings()),
 		summary.Sizes(result))
 }

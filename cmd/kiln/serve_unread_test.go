@@ -33,7 +33,7 @@ func startUnread(t *testing.T, stdout io.Writer, stderr *os.File, flags ...strin
 		dir:    t.TempDir(),
 		client: &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{}},
 	}
-	prepare := exec.Command("sh", "-c", `"$0" init --name demo >cluster.yaml &&
+	prepare := exec.Command("sh", "-c", `"$0" init --address 10.0.0.11,10.0.0.21 >cluster.yaml &&
 		"$0" render --config cluster.yaml --out nodes`, kiln)
 	prepare.Dir = u.dir
 	text, err := prepare.CombinedOutput()

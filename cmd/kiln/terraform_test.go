@@ -95,7 +95,7 @@ func TestTerraform(t *testing.T) {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600))
 	}
 	write("main.tf", read(t, examples+"/documents/main.tf"))
-	write("cluster.yaml", output(t, "init")+
+	write("cluster.yaml", output(t, "init", "--address", "10.0.0.11,10.0.0.21")+
 		"    delivery: {mode: pointer, url: \"https://boot.example.com/{node}/{sha512}\"}\n"+
 		"    mac: 52:54:00:12:34:56\n")
 	nodes := filepath.Join(dir, "nodes")

@@ -99,10 +99,11 @@ func TestWalkLaptop(t *testing.T) {
 }
 
 // requireEdits requires that the configuration of a walk is the one of kiln init, with the user's
-// bucket and key, and with comments that became settings, in so many lines.
+// bucket, key and MACs without the marks, and with comments that became settings, in so many lines.
 func requireEdits(t *testing.T, first, walk string, lines int) {
 	t.Helper()
-	plain := strings.NewReplacer("my-bucket", "prod-bodies-7f3a", "#", "", " ", "")
+	plain := strings.NewReplacer("my-bucket", "prod-bodies-7f3a", "#", "", " ", "",
+		"REPLACE:", "", "REPLACE", "")
 	from, to := strings.Split(first, "\n"), strings.Split(walk, "\n")
 	require.Len(t, to, len(from))
 	edits := 0

@@ -9,6 +9,19 @@ import (
 	"kiln.dev/kiln/render/facts/target"
 )
 
+// cutPort cuts what may be meant as a port off an IPv6 address; port is "" if nothing there may.
+func cutPort(address string) (host, port string) {
+	i := strings.LastIndexByte(address, ':')
+	if i < 0 {
+		return address, ""
+	}
+	n, err := strconv.Atoi(address[i+1:])
+	if _, wrong := netip.ParseAddr(address[:i]); err != nil || wrong != nil || n < 443 {
+		return address, ""
+	}
+	return address[:i], address[i+1:]
+}
+
 // splitEndpoint splits an endpoint into host and port. The host is a name, an IPv4 address, or an
 // IPv6 address without brackets; the port is 6443 if there is none. The error comes for any other
 // form. The name is not checked.
@@ -22,6 +35,10 @@ func splitEndpoint(endpoint string) (host string, port int, err error) {
 		return "", 0, fmt.Errorf("has a user; write host or host:port alone")
 	}
 	if a, err := netip.ParseAddr(endpoint); err == nil {
+		if host, port := cutPort(endpoint); port != "" {
+			return "", 0, fmt.Errorf("may be the address %s with the port %s, or an address "+
+				"alone; write [%s]:%s or [%s]", host, port, host, port, endpoint)
+		}
 		return a.String(), target.APIServerPort, nil
 	}
 	host, digits, hasPort := endpoint, "", false

@@ -30,6 +30,7 @@ var tables = map[string][]string{
 	"platforms": target.PlatformNames(nil),
 	"programs":  target.ProgramNames(),
 	"sources":   target.Sources,
+	"warnings":  warnings,
 	"bondModes": {
 		"active-backup", "802.3ad", "balance-rr", "balance-xor", "broadcast", "balance-tlb",
 		"balance-alb",

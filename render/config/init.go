@@ -2,6 +2,7 @@ package config
 
 import (
 	"bytes"
+	"cmp"
 	_ "embed"
 	"fmt"
 	"regexp"
@@ -11,6 +12,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"kiln.dev/kiln/render/facts/target"
+	"kiln.dev/kiln/render/text/yamltext"
 )
 
 //go:embed init.yaml
@@ -28,6 +30,10 @@ type InitOptions struct {
 	ControlPlanes int    // 1 to 7
 	Workers       int    // 0 to 230
 	Pool          string // the name of a pool beside them; empty for none
+	Endpoint      string // empty for an example
+	// Addresses are those of the control planes and then of the workers; empty for examples.
+	Addresses []string
+	SSHKey    string // the line of a public key; empty for none
 }
 
 // place is where the machines of a platform stand that a page docs/walk-….md describes.
@@ -69,26 +75,49 @@ var places = map[string]place{
 	},
 }
 
-// examples match the values of places and init.yaml that people have to replace. The MACs are left
-// out: those of real machines of QEMU are like them.
-var examples = regexp.MustCompile(`^(http://)?(api|boot)\.example\.com\b|^https://my-bucket\.`)
+// Placeholder is the ID of a problem with a value that Init wrote and nobody replaced.
+const Placeholder = "placeholder"
 
-// Examples returns a warning for each value that Init wrote as an example and that is still there.
-func (c *Cluster) Examples() (out Problems) {
-	list := []*yaml.Node{c.source.root}
-	for i := 0; i < len(list); i++ {
-		n := list[i]
-		list = append(list, n.Content...)
-		if examples.MatchString(n.Value) {
-			out = append(out, Problem{File: c.source.path, Line: n.Line, Column: n.Column,
-				Message: quote(n.Value) + " is still the example of kiln init; write your own"})
+// mark stands in a comment behind each value that people have to replace.
+const mark = "REPLACE"
+
+// examples match the values with a mark of places and init.yaml.
+var examples = regexp.MustCompile(`^(http://)?(api|boot)\.example\.com\b|^https://my-bucket\.|` +
+	`^api\.[a-z0-9-]+\.internal:6443$|` +
+	`^10\.0\.[0-9]+\.[0-9]+(:6443)?$|^52:54:00:00:`)
+
+// placeholders reports each value that Init wrote and that still has its mark. marked reports
+// whether the key of n, or a list around it, has one.
+func (r *reporter) placeholders(n *yaml.Node, at *yamltext.Location, marked bool) {
+	marked = marked || strings.Contains(n.LineComment, mark)
+	if marked && n.Kind == yaml.ScalarNode && examples.MatchString(n.Value) {
+		r.found = append(r.found, Problem{
+			ID: Placeholder, File: r.file, Line: n.Line, Column: n.Column, Path: at.String(),
+			Message: quote(n.Value) + " is still what kiln init wrote; write your own, or remove " +
+				"the mark " + mark + " behind it if it is right",
+		})
+	}
+	for i, inner := range n.Content {
+		switch {
+		case n.Kind == yaml.SequenceNode:
+			r.placeholders(inner, at.Index(i), marked)
+		case n.Kind == yaml.MappingNode && i%2 == 1:
+			key := n.Content[i-1]
+			below := at.Key(key.Value)
+			if key.Value == "spec" && at.Parent() == nil {
+				_, below = locations()
+			}
+			r.placeholders(inner, below, strings.Contains(key.LineComment, mark))
 		}
 	}
-	return out
 }
 
 // initNode is a machine of the first cluster.yaml.
-type initNode struct{ Name, Role, Address, MAC, Zone string }
+type initNode struct {
+	Name, Role, Address, MAC, Zone string
+
+	Mark bool // people have to replace the address
+}
 
 // wholeLimit is the size of a document into which the whole control plane fits, with some room.
 const wholeLimit = 40 << 10
@@ -114,9 +143,13 @@ func Init(o InitOptions) []byte {
 		Lean       bool
 		Alone      bool // there are no workers
 		Nodes      []initNode
+		Endpoint   string
+		// MarkEndpoint reports whether people have to replace the endpoint.
+		MarkEndpoint bool
 	}{InitOptions: o, place: at, ResolvConf: at.Resolver[o.OS]}
 	values.Name, values.Pool = quoteYAML(o.Name), quoteYAML(o.Pool)
-	values.Endpoint = strings.ReplaceAll(at.Endpoint, "{name}", o.Name)
+	values.Endpoint = cmp.Or(o.Endpoint, strings.ReplaceAll(at.Endpoint, "{name}", o.Name))
+	values.MarkEndpoint = o.Endpoint == "" && at.Walk == ""
 	for _, p := range target.Platforms {
 		if p.Name == o.Platform {
 			values.Lean = 0 < p.Limit && p.Limit < wholeLimit
@@ -130,6 +163,12 @@ func Init(o InitOptions) []byte {
 		}
 	}
 	values.Nodes = append(values.Nodes, workers...)
+	for i := range values.Nodes {
+		values.Nodes[i].Mark = at.Walk == "" && len(o.Addresses) == 0
+		if i < len(o.Addresses) {
+			values.Nodes[i].Address = o.Addresses[i]
+		}
+	}
 	values.Alone = o.Workers == 0 && o.Pool == ""
 	var b bytes.Buffer
 	if err := initTemplate.Execute(&b, values); err != nil {

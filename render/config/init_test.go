@@ -1,6 +1,8 @@
 package config_test
 
 import (
+	"bytes"
+	"errors"
 	"strings"
 	"testing"
 
@@ -14,6 +16,7 @@ import (
 func firstConfig(name string) []byte {
 	return config.Init(config.InitOptions{
 		Name: name, OS: "ubuntu", Platform: "nocloud", Arch: "amd64", ControlPlanes: 1, Workers: 1,
+		Addresses: []string{"10.0.0.11", "10.0.0.21"},
 	})
 }
 
@@ -35,9 +38,9 @@ func TestInit(t *testing.T) {
 					o.Pool = "" // a pool would decide about the pod network
 				}
 				text := config.Init(o)
-				c, err := config.Parse("c.yaml", text, nil)
+				requirePlaceholders(t, text)
+				_, err := config.Parse("c.yaml", replaced(text), nil)
 				require.NoError(t, err, "%+v", o)
-				requireExamples(t, text, c.Examples())
 			}
 		}
 	}
@@ -46,24 +49,53 @@ func TestInit(t *testing.T) {
 			Name: "most", OS: "debian", Platform: platform, Arch: "amd64", ControlPlanes: 7,
 			Workers: 230,
 		}
-		_, err := config.Parse("c.yaml", config.Init(most), nil)
+		_, err := config.Parse("c.yaml", replaced(config.Init(most)), nil)
 		require.NoError(t, err)
 	}
 }
 
-// requireExamples requires a warning for each line with a value that people have to replace.
-func requireExamples(t *testing.T, text []byte, warnings config.Problems) {
+// replaced returns a first configuration as somebody leaves it whose machines are those in it.
+func replaced(text []byte) []byte { return bytes.ReplaceAll(text, []byte("REPLACE"), nil) }
+
+// requirePlaceholders requires a problem for each line with a mark, one for each line that has a
+// name for examples among them, and no other problem.
+func requirePlaceholders(t *testing.T, text []byte) {
 	t.Helper()
 	var want, got []int
 	for i, line := range strings.Split(string(text), "\n") {
-		value, _, _ := strings.Cut(line, "#")
-		if strings.Contains(value, "example.com") || strings.Contains(value, "my-") {
+		value, comment, _ := strings.Cut(line, "#")
+		marked := value != "" && strings.Contains(comment, "REPLACE") &&
+			strings.TrimSpace(value) != ""
+		if marked {
 			want = append(want, i+1)
 		}
+		if strings.Contains(value, "example.com") || strings.Contains(value, "my-") {
+			require.True(t, marked, line)
+		}
 	}
-	for _, w := range warnings {
-		require.Contains(t, w.Message, "is still the example of kiln init; write your own")
-		got = append(got, w.Line)
+	_, err := config.Parse("c.yaml", text, nil)
+	var problems config.Problems
+	errors.As(err, &problems)
+	for _, p := range problems {
+		require.Equal(t, config.Placeholder, p.ID, "%s", p)
+		require.Contains(t, p.Message, " is still what kiln init wrote; write your own, or remove ")
+		got = append(got, p.Line)
 	}
 	require.Equal(t, want, got, string(text))
+}
+
+// TestInitValues: what the caller gives stands in place of examples, without a mark.
+func TestInitValues(t *testing.T) {
+	t.Parallel()
+	const key = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIDPYHr4Z8tYmbYZJHDCMYLWZqQYpVZoMo/Yq7vqvgLCS a"
+	text := config.Init(config.InitOptions{
+		Name: "a", OS: "ubuntu", Platform: "nocloud", Arch: "amd64", ControlPlanes: 3, Workers: 1,
+		Endpoint: "lb.test:6443", SSHKey: key,
+		Addresses: []string{"10.1.0.1", "10.1.0.2", "10.1.0.3", "10.1.0.4"},
+	})
+	c, err := config.Parse("c.yaml", text, nil)
+	require.NoError(t, err, string(text))
+	require.Equal(t, "lb.test:6443", c.Spec.Endpoint)
+	require.Equal(t, []string{"10.1.0.4"}, c.Spec.Nodes[3].Addresses)
+	require.Equal(t, []string{key}, c.Spec.Machines.SSHAuthorizedKeys)
 }

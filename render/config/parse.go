@@ -71,9 +71,11 @@ func parse(path string, data []byte, dir fs.FS, may mode) (*Cluster, error) {
 	c.roles = newRoleLayers(c)
 	c.values = readValues(c)
 	validate(c, r)
+	r.placeholders(root, at, false)
 	if found := append(r.problems(), broken...); len(found) > 0 {
 		return nil, found
 	}
+	c.warned = r.warned
 	return c, nil
 }
 

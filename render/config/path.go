@@ -75,6 +75,13 @@ func filePathProblem(name string) string {
 				"or does not outlive a boot; use /etc, /opt, /var or /usr/local"
 		}
 	}
+	for _, folder := range ownFolders {
+		if below(folder, name) {
+			return "lies in " + folder + ", which is kiln's with everything in it: the fields of " +
+				"cluster.yaml and patches change what is there; write a file of your own " +
+				"elsewhere, such as below /etc or /opt"
+		}
+	}
 	if ownPath(name) {
 		return "is written by kiln; use the fields of cluster.yaml or a patch instead"
 	}

@@ -12,7 +12,8 @@ import (
 // Problem is one mistake in cluster.yaml: where it is, what was found, what was expected, and what
 // to do.
 type Problem struct {
-	File    string `json:"file"`
+	ID      string `json:"id,omitempty"` // of a warning; "" of a mistake
+	File    string `json:"file,omitempty"`
 	Line    int    `json:"line,omitempty"`   // 1-based; 0 for a problem of the whole file
 	Column  int    `json:"column,omitempty"` // 1-based, in characters; 0 if only the line is known
 	Path    string `json:"path,omitempty"`   // the field, without the leading "spec.", if it is one
@@ -24,6 +25,9 @@ type Problem struct {
 // Error returns the problem as one line: file:line:column: path: message.
 func (p Problem) Error() string {
 	var b strings.Builder
+	if p.File == "" && p.Path == "" {
+		return p.Message // of the configuration as a whole
+	}
 	b.WriteString(p.File)
 	if p.Line > 0 {
 		b.WriteString(":" + strconv.Itoa(p.Line))

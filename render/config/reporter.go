@@ -20,9 +20,10 @@ const maxPathShown = 200
 
 // reporter collects the problems of one file.
 type reporter struct {
-	file  string
-	root  *yaml.Node // the map of the document, for lines; nil before it is parsed
-	found []Problem
+	file   string
+	root   *yaml.Node // the map of the document, for lines; nil before it is parsed
+	found  []Problem
+	warned []Problem
 	// soft maps paths to indices of found: a later problem of the same path replaces that one.
 	soft map[string]int
 	// hidden holds the paths of which nothing more is reported: their values could not be read.
@@ -36,6 +37,15 @@ func (r *reporter) add(line, column int, path, message string) {
 	}
 	r.found = append(r.found,
 		Problem{File: r.file, Line: line, Column: column, Path: path, Message: message})
+}
+
+// warn warns of a value.
+func (r *reporter) warn(id string, at *yamltext.Location, format string, args ...any) {
+	line, column := yamltext.Position(r.root, at)
+	r.warned = append(r.warned, Problem{
+		ID: id, File: r.file, Line: line, Column: column, Path: at.String(),
+		Message: fmt.Sprintf(format, args...),
+	})
 }
 
 // breakAt reports that the value n cannot be read, and hides the field.

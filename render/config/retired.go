@@ -11,10 +11,17 @@ var retired = map[reflect.Type]map[string]string{
 	},
 	reflect.TypeFor[Registry](): {"auth": noLogin, "username": noLogin, "password": noLogin},
 	reflect.TypeFor[Updates]():  {"start": noWindow, "length": noWindow},
-	reflect.TypeFor[Machine]():  {"identity": noIdentity},
-	reflect.TypeFor[Node]():     {"identity": noIdentity, "podCIDRs": noPodCIDRs},
-	reflect.TypeFor[Pool]():     {"identity": noIdentity, "podCIDRs": noPodCIDRs},
+	reflect.TypeFor[Machine]():  {"identity": noIdentity, "users": noUsers},
+	reflect.TypeFor[Node]():     {"identity": noIdentity, "podCIDRs": noPodCIDRs, "users": noUsers},
+	reflect.TypeFor[Pool]():     {"identity": noIdentity, "podCIDRs": noPodCIDRs, "users": noUsers},
+	reflect.TypeFor[Addon]():    {"helm": noHelm, "chart": noHelm, "repo": noHelm},
 }
+
+const noUsers = "write users in cloudConfig or, on systems with Ignition, passwd.users in " +
+	"butane; docs/disks-and-users.md shows both"
+
+const noHelm = "kiln runs no Helm; write the output of helm template into a file, and name that " +
+	"with path"
 
 const noLogin = "in place of this entry write a file with secret: true, " +
 	"/etc/containerd/certs.d/HOST/hosts.toml; docs/systems.md (Registries) shows it"

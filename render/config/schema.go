@@ -100,12 +100,12 @@ func (s *schemaBuilder) object(t reflect.Type, program string) *schemaNode {
 		f := &structs[t].list[i]
 		value := s.field(t, f, cmp.Or(f.program, program))
 		value.Description = fieldText(t, f)
-		switch len(f.enum) {
+		switch of := cmp.Or(value.Items, value); len(f.enum) {
 		case 0:
 		case 1:
-			value.Const = f.enum[0]
+			of.Const = f.enum[0]
 		default:
-			value.Enum = f.enum
+			of.Enum = f.enum
 		}
 		if f.def != "" {
 			value.Default = schemaDefault(f.def, t.FieldByIndex(f.index).Type)

@@ -41,6 +41,11 @@ func sshKeyProblem(line string) string {
 		return "does not begin with the type of a key " +
 			"(ssh-ed25519, ecdsa-sha2-nistp256, ssh-rsa, …); " + remedy
 	}
+	if len(parts) > 2 && slices.ContainsFunc(parts[2:], func(part string) bool {
+		return slices.Contains(sshKeyTypes, part)
+	}) {
+		return "has two keys, and the second would be a comment; write each as an entry of its own"
+	}
 	blob, err := base64.StdEncoding.DecodeString(parts[1])
 	if err != nil {
 		return "is cut off or damaged; " + remedy

@@ -32,6 +32,7 @@ type Cluster struct {
 	source *source     // the file that Parse read; nil in a Cluster that Parse did not make
 	values *Values     // what its strings stand for; nil like source
 	roles  *roleLayers // the settings that the machines of a role share, merged once
+	warned Problems    // what this file warns of by itself
 	lock   *Locked     // what machines may fetch and run; nil without a lock
 	// anyArtifact allows machines to fetch what is not locked: there is no lock yet, or it has
 	// problems, which are reported beside those of this file.
@@ -77,6 +78,10 @@ type Spec struct {
 	DNS DNS `json:"dns,omitempty"`
 	// Boot limits the waits of a machine's first boot.
 	Boot Boot `json:"boot,omitempty"`
+
+	// AcceptWarnings silences warnings, by their ids. docs/warnings.md has all of them. Write the
+	// reason as a comment. An id that nothing warns of is a warning itself.
+	AcceptWarnings []string `json:"acceptWarnings,omitempty" table:"warnings"`
 
 	// Machines holds the settings of every machine. controlPlane.machines,
 	// controlPlane.etcd.machines, workers.machines and each node or pool override them: the

@@ -46,6 +46,8 @@ func validate(c *Cluster, r *reporter) {
 	v.pools()
 	v.layers()
 	v.flannel()
+	v.domains()
+	v.publicSubnets()
 }
 
 // certificates checks the lifetimes of certificates.

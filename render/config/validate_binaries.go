@@ -158,7 +158,7 @@ func (v *checker) machineArtifacts(m settings) {
 	default:
 		v.report(at, "%s: not in the table of this release of kiln; write a version that is "+
 			"there, or run kiln lock%s: it writes %s beside this file, with the SHA-256 of each "+
-			"version. If there is such a file already, copy it here", list, v.c.Flag(), lock)
+			"version. If you have one elsewhere, put it beside this file", list, v.c.Flag(), lock)
 	}
 }
 

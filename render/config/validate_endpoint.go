@@ -44,6 +44,10 @@ func (v *checker) endpoint() {
 		return
 	}
 	v.outside(a, at)
+	if vip := v.c.Spec.ControlPlane.VIP; vip == nil && !v.fits(a.Is4()) {
+		v.warn(WarnFamily, at, "%s is %s, and the addresses of the machines are %s; they need the "+
+			"other family too to reach it", a, family(a.Is4()), families(v.pods))
+	}
 	if v.c.Spec.ControlPlane.VIP == nil { // else vip compares the two
 		v.ownEndpoint(at)
 	}

@@ -45,6 +45,7 @@ func (v *checker) files(files []File, at *yamltext.Location) {
 		}
 	}
 	v.filesBelowFiles(files, seen, at)
+	v.systemFiles(files, at)
 }
 
 // sharedFolder returns the folder above a path in which every user of a machine may make files, or

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"path"
 	"regexp"
 	"strings"
@@ -18,13 +19,12 @@ var (
 		"tls-private-key-file",
 	}
 	ownControllerManagerFlags = []string{
-		"authentication-kubeconfig", "authorization-kubeconfig", "bind-address", "client-ca-file",
+		"authentication-kubeconfig", "authorization-kubeconfig", "client-ca-file",
 		"cluster-cidr", "cluster-signing-*", "kubeconfig", "root-ca-file", "secure-port",
 		"service-account-private-key-file", "service-cluster-ip-range",
 	}
 	ownSchedulerFlags = []string{
-		"authentication-kubeconfig", "authorization-kubeconfig", "bind-address", "kubeconfig",
-		"secure-port",
+		"authentication-kubeconfig", "authorization-kubeconfig", "kubeconfig", "secure-port",
 	}
 	ownEtcdFlags = []string{
 		"*cert*", "*key-file", "*trusted-ca-file", "advertise-client-urls", "data-dir", "initial-*",
@@ -41,6 +41,23 @@ var (
 		"tls-private-key-file",
 	}
 )
+
+// insteadOf says what to write in place of a flag that kiln owns, if a field has its value.
+var insteadOf = map[string]string{
+	"advertise-address":        "write nodes[].addresses",
+	"cgroup-driver":            "remove it: containerd and the kubelet both use systemd's",
+	"cluster-cidr":             "write network.podSubnets",
+	"cluster-dns":              "write network.serviceSubnets, from which it follows",
+	"cluster-domain":           "write network.dnsDomain",
+	"data-dir":                 "mount a disk at /var/lib/etcd instead",
+	"etcd-servers":             "write controlPlane.etcd.external",
+	"hostname-override":        "write the node's name",
+	"node-ip":                  "write nodes[].addresses, or nodeAddress of a pool",
+	"node-labels":              "write labels",
+	"register-with-taints":     "write taints",
+	"root-dir":                 "mount a disk at /var/lib/kubelet instead",
+	"service-cluster-ip-range": "write network.serviceSubnets",
+}
 
 // flagName matches the name of a flag.
 var flagName = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,126}[a-z0-9])?$`)
@@ -64,8 +81,9 @@ func (v *checker) argName(name string, owned []string, at *yamltext.Location) {
 	switch {
 	case flagName.MatchString(name):
 		if owns(owned, name) {
-			v.report(at, "%s is set by kiln; remove it, the value follows from other fields",
-				quote(name))
+			v.report(at, "%s is set by kiln; %s", quote(name), cmp.Or(insteadOf[name],
+				"remove it: the programs and the checks of the machine rely on its value, and no "+
+					"field changes it"))
 		}
 	case strings.HasPrefix(name, "-") && flagName.MatchString(bare):
 		v.report(at, "%s begins with dashes; write %s", quote(name), bare)

@@ -100,6 +100,9 @@ func (v *checker) quoting(message string, at *yamltext.Location) string {
 	}
 	bare := yaml.Node{Kind: yaml.ScalarNode, Value: n.Value}
 	switch isString := bare.ShortTag() == "!!str"; {
+	case strings.Contains(at.String(), ".eviction") &&
+		strings.HasPrefix(message, "want a string, "):
+		return "; write a percentage or an amount with its unit, such as \"10%\" or \"100Mi\""
 	case n.Style == 0 && !isString && strings.HasPrefix(message, "want a string, "):
 		return fmt.Sprintf("; write %q", n.Value)
 	case n.Style != 0 && !isString && strings.HasSuffix(message, ", got a string"):

@@ -19,6 +19,15 @@ const (
 	OwnRoleLabel = "role.kiln.dev/"
 )
 
+// derivedLabels are the labels that a kubelet sets itself, and where their values come from. One
+// that kiln gave it would win over its own (k8s.io/kubernetes 1.36,
+// pkg/kubelet/kubelet_node_status.go).
+var derivedLabels = map[string]string{
+	"kubernetes.io/hostname": "the machine's name", "kubernetes.io/os": "the machine's system",
+	"kubernetes.io/arch": "arch", "beta.kubernetes.io/os": "the machine's system",
+	"beta.kubernetes.io/arch": "arch",
+}
+
 // labels checks the labels of a Node by the grammar of Kubernetes, the rule of the kubelet and the
 // admission plugin NodeRestriction.
 func (v *checker) labels(labels map[string]string, role string, at *yamltext.Location) {
@@ -30,6 +39,9 @@ func (v *checker) labels(labels map[string]string, role string, at *yamltext.Loc
 			v.report(here, "%s is not a label key; write an optional DNS prefix and '/', "+
 				"then at most 63 letters, digits, '-', '_' or '.', "+
 				"with a letter or digit at both ends", quote(key))
+		case derivedLabels[key] != "":
+			v.report(here, "a kubelet sets this label itself, from %s; remove it",
+				derivedLabels[key])
 		case strings.HasPrefix(key, RoleLabel):
 			v.roleLabel(key, value, role, here)
 		case strings.HasPrefix(key, OwnRoleLabel):

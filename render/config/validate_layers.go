@@ -18,7 +18,11 @@ func (v *checker) layers() {
 			without = append(without, m)
 		}
 		v.osVersion(m, nodes[i].Role != roleEtcd)
+		if nodes[i].Role == roleControlPlane {
+			v.vipPlatform(m)
+		}
 		v.interfaceDelivery(m, nodes[i].Interfaces)
+		v.nameServers(m, nodes[i].Interfaces)
 		if nodes[i].Role != roleEtcd {
 			v.podSysctls(m)
 			v.maxPods(m)
@@ -42,6 +46,7 @@ func (v *checker) layers() {
 // machineLayers checks the settings of a machine. ok reports whether it has an operating system.
 func (v *checker) machineLayers(m settings) (ok bool) {
 	v.kernelDefaults(m)
+	v.resolver(m)
 	v.kubeletFlags(m)
 	v.reserved(m)
 	v.machineArtifacts(m)

@@ -119,10 +119,10 @@ func (v *checker) registries(list []Registry, at *yamltext.Location) {
 				quote(r.Host))
 		case !fitsPort(r.Host):
 			v.report(here.Key("host"), "%s has a port above 65535; correct it", quote(r.Host))
-		case r.Host == "index.docker.io":
+		case r.Host == "index.docker.io" || r.Host == "registry-1.docker.io":
 			// github.com/distribution/reference, normalize.go: splitDockerDomain
-			v.report(here.Key("host"), "containerd reads index.docker.io in names of images as "+
-				"docker.io, so nothing would ask this mirror; write docker.io")
+			v.report(here.Key("host"), "names of images have docker.io in place of %s, so nothing "+
+				"would ask this mirror; write docker.io", r.Host)
 		case ok:
 			v.report(here.Key("host"), "%s is already registries[%d]; "+
 				"put all mirrors of a host into one entry", quote(r.Host), first)

@@ -119,7 +119,14 @@ func (v *checker) dropIns(u *Unit, at *yamltext.Location) {
 			v.report(here.Key("name"), "%s is already dropIns[%d]; remove one",
 				quote(d.Name), first)
 		case ownPath("/etc/systemd/system/" + u.Name + ".d/" + d.Name):
-			v.report(here.Key("name"), "%s is written by kiln; choose another name", quote(d.Name))
+			if u.Name == "kubelet.service" {
+				v.report(here.Key("name"), "%s is of kubelet.service, which is kiln's with all "+
+					"its drop-ins; write the fields of kubelet, kubeletExtraArgs or "+
+					"limits", quote(d.Name))
+			} else {
+				v.report(here.Key("name"), "%s is written by kiln; choose another "+
+					"name", quote(d.Name))
+			}
 		}
 		seen[d.Name] = i
 		if problem := unitProblem(d.Content); problem != "" {

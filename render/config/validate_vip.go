@@ -85,6 +85,22 @@ func (v *checker) vipAddress(vip *VIP, at *yamltext.Location) {
 	}
 }
 
+// vipPlatform checks that the platform of a control plane lets the address be announced by ARP.
+func (v *checker) vipPlatform(m settings) {
+	vip := v.c.Spec.ControlPlane.VIP
+	if vip == nil || vip.Mode != "arp" {
+		return
+	}
+	for i := range target.Platforms {
+		if p := &target.Platforms[i]; p.Name == m.Platform && p.NoARP {
+			v.reportOnce(v.spec.Key("controlPlane").Key("vip"), "%s drops ARP for addresses that "+
+				"it did not assign, so that nothing would reach this one; write the address or "+
+				"name of a load balancer as endpoint, or mode: bgp with routers that take "+
+				"it", p.Name)
+		}
+	}
+}
+
 // vipSegment checks that an address that kube-vip announces by ARP or neighbour advertisements is
 // on the network segment of the control planes: in a network of their interfaces or, where DHCP
 // gives their addresses, near enough to these.

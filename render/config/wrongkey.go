@@ -18,6 +18,9 @@ func splitKey(key string, known *fieldList) (field, missing string) {
 	if m == nil || known.byName[m[1]] == nil {
 		return "", ""
 	}
+	if strings.HasPrefix(key, m[1]+":\u00a0") {
+		return m[1], "the space behind the colon is a no-break space (U+00A0)"
+	}
 	if m[2] == ":" {
 		return m[1], "the space behind the colon is missing"
 	}

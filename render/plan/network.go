@@ -3,6 +3,7 @@ package plan
 import (
 	"slices"
 
+	"kiln.dev/kiln/render/config"
 	"kiln.dev/kiln/render/facts/target"
 )
 
@@ -51,13 +52,13 @@ func (p *Plan) KernelModules(m *Machine) []string {
 	return slices.Concat(modules, m.Settings.KernelModules)
 }
 
-// NetworkWarnings returns a sentence for each reason why pods of two machines may not reach each
+// NetworkWarnings returns a warning for each reason why pods of two machines may not reach each
 // other, or a machine a mirror, although the configuration is valid.
-func (p *Plan) NetworkWarnings() []string {
+func (p *Plan) NetworkWarnings() config.Problems {
 	return append(p.podWarnings(), p.mirrorWarnings()...)
 }
 
-func (p *Plan) podWarnings() (out []string) {
+func (p *Plan) podWarnings() (out config.Problems) {
 	if f := &p.Config.Spec.Network.Flannel; f.Backend != FlannelHostGW && !f.DirectRouting {
 		return nil
 	}
@@ -74,8 +75,8 @@ func (p *Plan) podWarnings() (out []string) {
 		}
 		if r := m.Platform.PodRoutes; r != nil && !slices.Contains(platforms, m.Platform.Name) {
 			platforms = append(platforms, m.Platform.Name)
-			out = append(out, m.Platform.Name+": pods of two machines reach each other only with "+
-				r.Text)
+			out = append(out, config.Warning(config.WarnPodRoutes, "%s: pods of two machines "+
+				"reach each other only with %s", m.Platform.Name, r.Text))
 		}
 	}
 	if joining < 2 {

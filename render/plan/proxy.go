@@ -51,9 +51,9 @@ func (p *Plan) ProxyFor(proxy *config.Proxy, url string) string {
 	return through.String()
 }
 
-// mirrorWarnings returns a sentence for each mirror that looks like one of a private network, and
+// mirrorWarnings returns a warning for each mirror that looks like one of a private network, and
 // that machines ask through a proxy.
-func (p *Plan) mirrorWarnings() (out []string) {
+func (p *Plan) mirrorWarnings() (out config.Problems) {
 	seen := map[string]bool{}
 	for i := range p.Machines {
 		s := &p.Machines[i].Settings
@@ -68,9 +68,9 @@ func (p *Plan) mirrorWarnings() (out []string) {
 				continue
 			}
 			seen[u.Host] = true
-			out = append(out, url+": machines ask this mirror through the proxy, and it looks "+
-				"like one of your own network; if the proxy does not reach it, add "+u.Hostname()+
-				" to proxy.noProxy")
+			out = append(out, config.Warning(config.WarnMirror, "%s: machines ask this mirror "+
+				"through the proxy, and it looks like one of your own network; if the proxy does "+
+				"not reach it, add %s to proxy.noProxy", url, u.Hostname()))
 		}
 	}
 	return out

@@ -158,6 +158,7 @@ spec:
 			continue
 		}
 		require.Len(t, warnings, 1, mirror)
-		require.Contains(t, warnings[0], mirror+": machines ask this mirror through the proxy")
+		require.Contains(t, warnings[0].Message, mirror+": machines ask this mirror through the "+
+			"proxy")
 	}
 }

@@ -18,6 +18,7 @@ var secretName = regexp.MustCompile(
 // noSecrets lists the fields with such a name that may have a type that prints itself, and why.
 var noSecrets = map[string]string{
 	"cmd/kiln/vault.Source.Secrets":                     "a path",
+	"render/config.InitOptions.SSHKey":                  "a public key",
 	"manifests.BootstrapToken.Secret":                   sink,
 	"manifests.EncryptionKey.Key":                       sink,
 	"manifests.Credentials.Key":                         sink,

@@ -101,14 +101,16 @@ func wideLines(name, text string) (out []string) {
 var (
 	// onlyURL is a line with nothing but a URL, in a comment, a list or quotes.
 	onlyURL = regexp.MustCompile(`^[\s/#*>-]*["'<]?https?://[^\s]+$`)
+	// onlyImport is a line of Go with nothing but the path of a package.
+	onlyImport = regexp.MustCompile(`^\t([a-z0-9]+ )?"[^" ]+"$`)
 	// onlyLink is a line of Markdown with nothing but a link, or the definition of one.
 	onlyLink = regexp.MustCompile(`^[\s*-]*\[[^\]]*\](\([^)\s]*\)[.,;:]?|: +\S+)$`)
 )
 
-// unbreakable reports whether a wide line may stay: a URL alone, and in Markdown a row of a table
-// or a link alone.
+// unbreakable reports whether a wide line may stay: a URL or an import alone, and in Markdown a row
+// of a table or a link alone.
 func unbreakable(name, line string) bool {
-	if onlyURL.MatchString(line) {
+	if onlyURL.MatchString(line) || path.Ext(name) == ".go" && onlyImport.MatchString(line) {
 		return true
 	}
 	row := strings.HasPrefix(strings.TrimSpace(line), "|")

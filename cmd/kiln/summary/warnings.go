@@ -98,7 +98,7 @@ func Doubts(found config.Problems) (warnings []string) {
 			return append(warnings, fmt.Sprintf("and %s more",
 				wording.Count(len(found)-i, "warning")))
 		}
-		warnings = append(warnings, p.Error())
+		warnings = append(warnings, fmt.Sprintf("warning: %s (%s)", p.Error(), p.ID))
 	}
 	return warnings
 }

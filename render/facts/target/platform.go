@@ -43,6 +43,9 @@ type Platform struct {
 	// as they are; nil if nothing is known that keeps them from other machines.
 	PodRoutes *PodRoutes `json:"podRoutes,omitempty"`
 
+	// NoARP reports whether the platform's network drops ARP for addresses that it did not assign
+	// (kube-vip's documentation, "Architecture"; the networks' own). It is not known of the others.
+	NoARP bool `json:"-"`
 	// NetworkConfig reports whether cloud-init reads a network-config beside the user-data. On the
 	// other platforms the platform's own description of the interfaces holds.
 	NetworkConfig bool `json:"-"`
@@ -106,7 +109,8 @@ var Platforms = []Platform{
 		Readers: metadata("", "Akamai: Metadata service"),
 		Source:  ignitionDoc, Metadata: addresses(linkLocal),
 	}, {
-		Name: "aws", Limit: 16384, Counted: "16 KiB, before base64",
+		Name:  "aws",
+		NoARP: true, Limit: 16384, Counted: "16 KiB, before base64",
 		Ignition: "IMDS user-data", CloudInit: "IMDS user-data",
 		Readers: metadata("", ec2UserData, account("anyone who may call "+
 			"ec2:DescribeInstanceAttribute or ec2:DescribeLaunchTemplateVersions",
@@ -119,7 +123,8 @@ var Platforms = []Platform{
 				"instance off", Source: hostGateway,
 		},
 	}, {
-		Name: "azure", Limit: 65535, Counted: "64 KB of customData, before base64",
+		Name:  "azure",
+		NoARP: true, Limit: 65535, Counted: "64 KB of customData, before base64",
 		Ignition:  "IMDS userData, or CustomData.bin on the provisioning disk",
 		CloudInit: "the provisioning disk, or IMDS userData",
 		Readers: metadata(", if the document is userData", azureUserData,
@@ -135,7 +140,9 @@ var Platforms = []Platform{
 		},
 		NameSource: &azureName, PodRoutes: &layer3,
 	}, {
-		Name: "digitalocean", Limit: 65536, TextOnly: true, Counted: "64 KiB, plain text",
+		Name:  "digitalocean",
+		NoARP: true, Limit: 65536, TextOnly: true, Counted: "64 KiB, plain " +
+			"text",
 		Ignition: "metadata service", CloudInit: "metadata service",
 		Readers: metadata("", ignitionDoc),
 		Source:  vendorDocs, Metadata: addresses(linkLocal),
@@ -145,7 +152,8 @@ var Platforms = []Platform{
 		Readers: metadata("", ignitionDoc),
 		Source:  ignitionDoc, Metadata: addresses(linkLocal),
 	}, {
-		Name: "gcp", Limit: 262144, TextOnly: true,
+		Name:  "gcp",
+		NoARP: true, Limit: 262144, TextOnly: true,
 		Counted:  "256 KiB a value, text; 512 KB of all",
 		Ignition: "metadata attribute user-data", CloudInit: "metadata attribute user-data",
 		Readers: metadata(" that sends Metadata-Flavor: Google",
@@ -154,7 +162,8 @@ var Platforms = []Platform{
 		Source: "Compute REST reference", Metadata: addresses(linkLocal, "fd20:ce::254"),
 		NameSource: &gcpName, PodRoutes: &layer3,
 	}, {
-		Name: "hetzner", Limit: 32768, TextOnly: true, Counted: "32 KiB, a string of the API",
+		Name:  "hetzner",
+		NoARP: true, Limit: 32768, TextOnly: true, Counted: "32 KiB, a string of the API",
 		Ignition: "metadata service", CloudInit: "metadata service",
 		Readers: metadata("", ignitionDoc),
 		Source:  vendorDocs, Metadata: addresses(linkLocal),
@@ -222,7 +231,8 @@ var Platforms = []Platform{
 				"or port security off", Source: "Neutron: allowed address pairs",
 		},
 	}, {
-		Name: "oracle", Limit: 23500,
+		Name:  "oracle",
+		NoARP: true, Limit: 23500,
 		Counted:  "32,000 bytes of all metadata in base64, with the ssh keys",
 		Ignition: "metadata service, user_data in base64", CloudInit: "metadata service",
 		Readers: metadata(" that sends Authorization: Bearer Oracle", ignitionDoc,
@@ -267,7 +277,8 @@ var Platforms = []Platform{
 		Source:        "VMware vm-operator issue 138, Broadcom's guest SDK guide",
 		NetworkConfig: true, IgnitionID: "vmware",
 	}, {
-		Name: "vultr", Unknown: true, Counted: "not said",
+		Name:  "vultr",
+		NoARP: true, Unknown: true, Counted: "not said",
 		Ignition: "metadata service", CloudInit: "metadata service",
 		Readers: metadata("", "Vultr: Metadata API",
 			account("anyone who may call the API: vultr-cli instance user-data get",

@@ -33,6 +33,7 @@ var optional = map[string][]string{
 	"Platform": {
 		"Limit", "Unknown", "TextOnly", "NoCloud", "Trap", "Metadata", "Internal", "NetworkConfig",
 		"NameSource", "Medium", "NoSUSEImage", "Handover", "IgnitionID", "PodRoutes",
+		"NoARP",
 	},
 	"PodRoutes":  {"Never"},
 	"NameSource": {"Header", "Token", "Short"},

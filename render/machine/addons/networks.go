@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"kiln.dev/kiln/manifests"
+	"kiln.dev/kiln/render/config"
 	"kiln.dev/kiln/render/plan"
 )
 
@@ -58,24 +59,26 @@ func CheckNetworks(p *plan.Plan, objects []manifests.Object) (findings []Network
 	return findings
 }
 
-// NetworkWarnings returns a sentence for each thing that pods will miss as far as kiln can see,
+// NetworkWarnings returns a warning for each thing that pods will miss as far as kiln can see,
 // although the configuration is valid: a network, the addresses of Services, network policies.
-func NetworkWarnings(p *plan.Plan, objects []manifests.Object) (out []string) {
+func NetworkWarnings(p *plan.Plan, objects []manifests.Object) (out config.Problems) {
 	j := newJudge(p, objects)
 	spec := &p.Config.Spec
 	switch configured := slices.ContainsFunc(p.Machines, hasCNIFile); {
 	case p.Flannel() || configured || slices.ContainsFunc(j.objects, (*object).bringsCNI):
 	case len(spec.Addons) == 0:
-		out = append(out, "network.cni is none, and there are no addons: without a CNI plugin "+
-			"no Node becomes Ready; bring one with addons, or apply one yourself")
+		out = append(out, config.Warning(config.WarnPodNetwork, "network.cni is none, and there "+
+			"are no addons: without a CNI plugin no Node becomes Ready; bring one with addons, or "+
+			"apply one yourself"))
 	default:
-		out = append(out, "network.cni is none, and no add-on has a pod that mounts "+
-			plan.CNIConfDir+": without a CNI plugin no Node becomes Ready; bring one with addons, "+
-			"or apply one yourself (docs/pod-networks.md)")
+		out = append(out, config.Warning(config.WarnPodNetwork, "network.cni is none, and no "+
+			"add-on has a pod that mounts %s: without a CNI plugin no Node becomes Ready; bring "+
+			"one with addons, or apply one yourself (docs/pod-networks.md)", plan.CNIConfDir))
 	}
 	if spec.Network.Proxy == "none" && len(spec.Addons) > 0 && !j.replacesProxy() {
-		out = append(out, "network.proxy is none, and no add-on is known to do the work of "+
-			"kube-proxy: without it no pod reaches a Service, CoreDNS among them")
+		out = append(out, config.Warning(config.WarnServices, "network.proxy is none, and no "+
+			"add-on is known to do the work of kube-proxy: without it no pod reaches a Service, "+
+			"CoreDNS among them"))
 	}
 	return append(out, j.unenforced()...)
 }
@@ -92,7 +95,7 @@ func hasCNIFile(m plan.Machine) bool {
 
 // unenforced returns a sentence about the network policies among the objects if nothing enforces
 // them. It returns none if a network is there that kiln does not know.
-func (j *judge) unenforced() []string {
+func (j *judge) unenforced() config.Problems {
 	var policies []string
 	network := ""
 	if j.plan.Flannel() {
@@ -116,6 +119,6 @@ func (j *judge) unenforced() []string {
 	if len(policies) > 1 {
 		more = fmt.Sprintf(" and %d more", len(policies)-1)
 	}
-	return []string{"NetworkPolicy " + policies[0] + more + ": nothing enforces it with " +
-		network + "; docs/pod-networks.md says what does"}
+	return config.Problems{config.Warning(config.WarnPolicies, "NetworkPolicy %s%s: nothing "+
+		"enforces it with %s; docs/pod-networks.md says what does", policies[0], more, network)}
 }

@@ -341,7 +341,7 @@ func TestWarnings(t *testing.T) {
 		warnings := addons.NetworkWarnings(p, objects)
 		require.Len(t, warnings, len(row.want), "%s: %v", row.name, warnings)
 		for i := range warnings {
-			require.Contains(t, warnings[i], row.want[i], row.name)
+			require.Contains(t, warnings[i].Message, row.want[i], row.name)
 		}
 	}
 }

@@ -56,6 +56,9 @@ func RefusedExposures(c *secret.Cluster) (problems config.Problems) {
 func (f *finding) message(machines []*plan.Machine) string {
 	what, where := "document", "on "+f.platform
 	cure := "write delivery: {mode: split, url: …}, which leaves no secret in a document"
+	if limit := machines[0].Platform.Limit; 0 < limit && limit < splitSize {
+		cure = strings.Replace(cure, "split", "pointer", 1)
+	}
 	if f.isBody {
 		what, where = "body", "on the way from an http:// address"
 		cure = "write https:// in delivery.url"
@@ -64,6 +67,10 @@ func (f *finding) message(machines []*plan.Machine) string {
 		"%s, or write maxExposure: %s",
 		f.limit, where, f.others, what, names(machines), f.holds.Secrets(), f.holds, cure, f.holds)
 }
+
+// splitSize is the size of a platform's documents into which one of a control plane with mode split
+// fits.
+const splitSize = 40 << 10
 
 // maxNames is how many machines a message names.
 const maxNames = 3

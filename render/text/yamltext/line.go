@@ -234,6 +234,9 @@ func (r *reader) reportNoKey(text []byte, at int) {
 			"or indent it deeper than the key above if it belongs to its value")
 	case len(behind) == 0:
 		r.report(text, at, fmt.Sprintf(`the colon is missing; write "%s:"`, first))
+	case bytes.HasPrefix(behind, []byte(":\u00a0")):
+		r.report(text, at, "the space behind the colon is a no-break space (U+00A0), which YAML "+
+			"takes for a part of the word; write a plain one")
 	case behind[0] == ':':
 		r.report(text, at, fmt.Sprintf(
 			`the space behind the colon is missing; write "%s: " before the value`, first))

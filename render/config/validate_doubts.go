@@ -1,0 +1,178 @@
+package config
+
+import (
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+
+	"kiln.dev/kiln/render/facts/target"
+	"kiln.dev/kiln/render/text/yamltext"
+)
+
+// stubs are files whose name server is a resolver on the machine itself. CoreDNS would ask itself.
+var stubs = []string{"/run/systemd/resolve/stub-resolv.conf", "/usr/lib/systemd/resolv.conf"}
+
+// resolver checks that the resolver configuration that pods get is not that of a resolver on the
+// machine: with systemd-resolved, /etc/resolv.conf is.
+func (v *checker) resolver(m settings) {
+	set, _ := m.Kubelet["resolvConf"].(string)
+	system := m.system()
+	if set == "" || !slices.Contains(stubs, set) &&
+		(set != "/etc/resolv.conf" || system.ResolvConf == set || m.Profile.ResolvConf == set) {
+		return
+	}
+	v.reportKey(m, []string{"kubelet", "resolvConf"}, "%s has the name server 127.0.0.53 on %s, "+
+		"which in a pod is the pod itself: CoreDNS would ask itself; remove it, or write profile: "+
+		"{resolvConf: %[1]s} if the image has no systemd-resolved", quote(set), m.OS)
+}
+
+// openBinding warns of a program of the control plane that others reach than the machine itself.
+func (v *checker) openBinding(key string, args []Arg) {
+	at := v.spec.Key("controlPlane").Key(key).Key("extraArgs")
+	for i, a := range args {
+		if host, err := netip.ParseAddr(a.Value); a.Name == "bind-address" &&
+			(err != nil || !host.IsLoopback()) && v.c.Spec.Security.Hardened() {
+			v.warn(WarnHardening, at.Index(i), "security.profile cis keeps this program on "+
+				"loopback (CIS 1.3.7, 1.4.2); with %s others reach it, and need a credential for "+
+				"its metrics",
+				quote(a.Value))
+		}
+	}
+}
+
+// fixedPorts are the ports of a control plane's own programs.
+var fixedPorts = []struct {
+	port int
+	what string
+}{
+	{2379, "etcd"}, {2380, "etcd's peers"}, {target.APIServerPort, "the API server"},
+	{10250, "the kubelet"}, {10257, "the controller-manager"}, {10259, "the scheduler"},
+}
+
+// nodePorts warns of ports of Services that are those of the cluster's own programs.
+func (v *checker) nodePorts(args []Arg, at *yamltext.Location) {
+	for i, a := range args {
+		if a.Name != "service-node-port-range" {
+			continue
+		}
+		low, high, ok := portRange(a.Value)
+		var taken []string
+		for _, p := range fixedPorts {
+			if ok && low <= p.port && p.port <= high {
+				taken = append(taken, strconv.Itoa(p.port)+" ("+p.what+")")
+			}
+		}
+		if len(taken) > 0 {
+			v.warn(WarnNodePorts, at.Index(i).Key("value"), "the range has %s in it: a Service of "+
+				"type NodePort can take the port of that program; write a range without them",
+				strings.Join(taken, ", "))
+		}
+	}
+}
+
+// portRange reads a range of ports: LOW-HIGH, or LOW+COUNT.
+func portRange(text string) (low, high int, ok bool) {
+	first, last, isRange := strings.Cut(text, "-")
+	if !isRange {
+		first, last, isRange = strings.Cut(text, "+")
+	}
+	low, err := strconv.Atoi(first)
+	high, wrong := strconv.Atoi(last)
+	if strings.Contains(text, "+") {
+		high += low
+	}
+	return low, high, isRange && err == nil && wrong == nil
+}
+
+// domains warns of names that the cluster's DNS answers for although another server has them.
+func (v *checker) domains() {
+	domain, at := v.c.Spec.Network.DNSDomain, v.spec.Key("network").Key("dnsDomain")
+	names := map[string]string{"endpoint": v.values.EndpointHost}
+	add := func(field, text string) {
+		host := strings.TrimPrefix(strings.TrimPrefix(text, "https://"), "http://")
+		host, _, _ = strings.Cut(host, "/")
+		host, _, _ = strings.Cut(host, ":")
+		names[field] = host
+	}
+	m := &v.c.Spec.Machines
+	add("machines.proxy.http", m.Proxy.HTTP)
+	add("machines.proxy.https", m.Proxy.HTTPS)
+	add("imageRepository", v.c.Spec.ImageRepository)
+	for _, r := range m.Registries {
+		add("machines.registries", r.Host)
+		for _, mirror := range r.Mirrors {
+			add("machines.registries", mirror)
+		}
+	}
+	var found []string
+	for field, name := range names {
+		if name != "" && domain != "" && within(name, domain) {
+			found = append(found, name+" ("+field+")")
+		}
+	}
+	slices.Sort(found)
+	if len(found) > 0 && v.c.Spec.DNS.Provider != "none" {
+		v.warn(WarnDomain, at, "CoreDNS answers for all of %s, so that pods do not find %s; write "+
+			"a domain of the cluster's own, such as cluster.local", domain,
+			strings.Join(found, ", "))
+	}
+}
+
+// publicSubnets warns of networks of pods and Services that other machines of the internet have.
+func (v *checker) publicSubnets() {
+	private := []netip.Prefix{
+		netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("172.16.0.0/12"),
+		netip.MustParsePrefix("192.168.0.0/16"), netip.MustParsePrefix("100.64.0.0/10"),
+		netip.MustParsePrefix("198.18.0.0/15"),
+	}
+	for key, list := range map[string][]netip.Prefix{
+		"podSubnets": v.pods, "serviceSubnets": v.services,
+	} {
+		for i, p := range list {
+			inside := func(of netip.Prefix) bool { return of.Overlaps(p) && of.Bits() <= p.Bits() }
+			if p.IsValid() && p.Addr().Is4() && !slices.ContainsFunc(private, inside) {
+				v.warn(WarnPublicSubnet, v.spec.Key("network").Key(key).Index(i), "%s has "+
+					"addresses of others on the internet, which pods and machines then do not "+
+					"reach; write a network such as 10.244.0.0/16 (RFC 1918, RFC 6598)", p)
+			}
+		}
+	}
+}
+
+// systemFiles are files that a system or kiln's own settings write, whole.
+var systemFiles = map[string]string{
+	"/etc/fstab": "it takes the place of the image's: write mounts of cloudConfig, or a " +
+		"unit .mount",
+	"/etc/resolv.conf": "it takes the place of the system's resolver: write nameservers of " +
+		"interfaces",
+	"/etc/hosts": "it takes the place of the machine's own: write hostAliases",
+}
+
+// systemFiles warns of files that take the place of the system's, or give rights to everybody.
+func (v *checker) systemFiles(files []File, at *yamltext.Location) {
+	for i, f := range files {
+		if why := systemFiles[f.Path]; why != "" {
+			v.warn(WarnSystemFile, at.Index(i).Key("path"), "%s", why)
+		}
+		if strings.HasPrefix(f.Path, "/etc/sudoers") && len(f.Mode) == 4 && f.Mode[3]&2 != 0 {
+			v.warn(WarnSystemFile, at.Index(i).Key("mode"), "everybody may write this file, and "+
+				"so become root; write \"0440\"")
+		}
+	}
+}
+
+// nameServers warns of a machine that fetches from names and has no name server: all its interfaces
+// are written here, none has one, and none asks by DHCP.
+func (v *checker) nameServers(m settings, list []Interface) {
+	if len(list) == 0 || !m.Binaries.Fetches() && m.Binaries.Source != target.SourcePackages {
+		return
+	}
+	for i := range list {
+		if n := &list[i]; n.DHCP4 || n.DHCP6 || len(n.Nameservers) > 0 {
+			return
+		}
+	}
+	v.warn(WarnResolver, m.at.Key("interfaces"), "%s has no name server, and fetches its programs "+
+		"from names; write nameservers", m.name)
+}

@@ -1,0 +1,64 @@
+package config
+
+import (
+	"fmt"
+	"slices"
+)
+
+// Ids of warnings: of what is valid, and was hardly meant.
+const (
+	WarnAcceptance   = "unused-acceptance"
+	WarnCloud        = "cloud-controller"
+	WarnDeprecated   = "deprecated"
+	WarnDomain       = "dns-domain"
+	WarnFamily       = "endpoint-family"
+	WarnHardening    = "hardening"
+	WarnHook         = "helm-hook"
+	WarnImageTag     = "image-tag"
+	WarnMirror       = "mirror-through-proxy"
+	WarnNodePorts    = "node-ports"
+	WarnPodNetwork   = "pod-network"
+	WarnPodRoutes    = "pod-routes"
+	WarnPolicies     = "network-policies"
+	WarnPublicSubnet = "public-subnet"
+	WarnResolver     = "no-resolver"
+	WarnServices     = "services"
+	WarnSystemFile   = "system-file"
+	WarnVariable     = "variable"
+)
+
+// warnings are the ids that acceptWarnings may have.
+var warnings = []string{
+	WarnCloud, WarnDeprecated, WarnDomain, WarnFamily, WarnHardening, WarnHook, WarnImageTag,
+	WarnMirror, WarnNodePorts, WarnPodNetwork, WarnPodRoutes, WarnPolicies, WarnPublicSubnet,
+	WarnResolver, WarnServices, WarnSystemFile, WarnVariable,
+}
+
+// Warning returns a warning about the configuration as a whole.
+func Warning(id, format string, args ...any) Problem {
+	return Problem{ID: id, Message: fmt.Sprintf(format, args...)}
+}
+
+// Warnings returns what this file warns of by itself.
+func (c *Cluster) Warnings() Problems { return c.warned }
+
+// Unaccepted returns the warnings that acceptWarnings does not name, and one for each name there
+// that none of them has.
+func (c *Cluster) Unaccepted(all Problems) (left Problems) {
+	fired := map[string]bool{}
+	for _, w := range all {
+		fired[w.ID] = true
+		if !slices.Contains(c.Spec.AcceptWarnings, w.ID) {
+			left = append(left, w)
+		}
+	}
+	for i, id := range c.Spec.AcceptWarnings {
+		if !fired[id] {
+			w := c.Problemf(fmt.Sprintf("acceptWarnings[%d]", i),
+				"nothing warns of %s any more; remove it", id)
+			w.ID = WarnAcceptance
+			left = append(left, w)
+		}
+	}
+	return left
+}

@@ -1,0 +1,93 @@
+package addons
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+
+	core "k8s.io/api/core/v1"
+
+	"kiln.dev/kiln/manifests"
+	"kiln.dev/kiln/render/config"
+	"kiln.dev/kiln/render/plan"
+)
+
+// Warnings returns what objects are and were hardly meant to be, and what pods will miss.
+func Warnings(p *plan.Plan, objects []manifests.Object) (out config.Problems) {
+	out = append(NetworkWarnings(p, objects), cloudController(p, objects)...)
+	if len(p.Config.Spec.Addons) == 0 {
+		return out
+	}
+	for _, o := range objects {
+		var is struct {
+			Metadata struct{ Annotations map[string]string }
+		}
+		hooks := ""
+		if o.Decode(&is) == nil {
+			hooks = is.Metadata.Annotations["helm.sh/hook"]
+		}
+		if hooks != "" {
+			out = append(out, config.Warning(config.WarnHook, "%s: Helm applies it at %s, and "+
+				"removes some of its kind afterwards; the first boot applies it once, in its "+
+				"order, and leaves it", describe(o), hooks))
+		}
+		if o.Kind != "ConfigMap" && unexpanded.Match(o.YAML) {
+			out = append(out, config.Warning(config.WarnVariable, "%s: has the value %s; kiln "+
+				"expands no variables: expand the file before, for example with "+
+				"envsubst", describe(o),
+				strings.Trim(string(unexpanded.FindSubmatch(o.YAML)[1]), `"`)))
+		}
+		template, err := o.PodTemplate()
+		if err != nil || template == nil {
+			continue
+		}
+		for _, c := range slices.Concat(template.Spec.InitContainers, template.Spec.Containers) {
+			_, tag, _ := strings.Cut(c.Image[strings.LastIndexByte(c.Image, '/')+1:], ":")
+			if tag == "" && !strings.Contains(c.Image, "@") || tag == "latest" {
+				out = append(out, config.Warning(config.WarnImageTag, "%s: the image %s of "+
+					"container %s has no version, so that each machine may run another; write a "+
+					"tag or a digest",
+					describe(o), c.Image, c.Name))
+			}
+		}
+	}
+	return out
+}
+
+// unexpanded matches a value that is a variable of the shell as a whole.
+var unexpanded = regexp.MustCompile(`(?m): *("?\$\{[A-Za-z_][A-Za-z0-9_]*\}"?)$`)
+
+// uninitialized is the taint of a Node that waits for a cloud controller.
+const uninitialized = "node.cloudprovider.kubernetes.io/uninitialized"
+
+// cloudController returns a warning if kubelets wait for a cloud controller, and no object looks
+// like one.
+func cloudController(p *plan.Plan, objects []manifests.Object) config.Problems {
+	external := func(a config.Arg) bool {
+		return a.Name == "cloud-provider" && a.Value == "external"
+	}
+	i := slices.IndexFunc(p.Machines, func(m plan.Machine) bool {
+		return slices.ContainsFunc(m.Settings.KubeletExtraArgs, external)
+	})
+	if i < 0 {
+		return nil
+	}
+	for _, o := range objects {
+		template, err := o.PodTemplate()
+		if err != nil || template == nil {
+			continue
+		}
+		named := func(c core.Container) bool {
+			return strings.Contains(c.Name+c.Image, "cloud-controller") ||
+				strings.Contains(c.Image, "/ccm") || strings.Contains(c.Image, "cloud-provider")
+		}
+		tolerates := func(t core.Toleration) bool { return t.Key == uninitialized }
+		if slices.ContainsFunc(template.Spec.Containers, named) ||
+			slices.ContainsFunc(template.Spec.Tolerations, tolerates) {
+			return nil
+		}
+	}
+	return config.Problems{config.Warning(config.WarnCloud, "cloud-provider is external on %s, "+
+		"and no add-on looks like a cloud controller: its Node keeps the taint %s, and CoreDNS "+
+		"stays Pending; bring the controller with addons", p.Machines[i].Name, uninitialized)}
+}
