@@ -86,7 +86,7 @@ example: build
 	@bin/kiln render --config docs/examples/first/cluster.yaml --secrets first.secrets.yaml \
 		--out nodes --review review
 	@echo "Look at these next:"
-	@echo "  review/INDEX                    the cluster; review/cp-1/INDEX has every file of cp-1"
+	@echo "  review/INDEX                    the cluster; review/cp-1/INDEX has the files of cp-1"
 	@echo "  bin/kiln unpack nodes/worker-1  what the document of one machine puts on it"
 	@echo "  docs/first-cluster.md           the way to a cluster of your own"
 

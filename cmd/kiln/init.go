@@ -1,12 +1,12 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -47,6 +47,9 @@ machines that boot from the network.`,
 					return err
 				}
 				o.SSHKey = strings.TrimSpace(string(line))
+				if problem := config.SSHKeyProblem(o.SSHKey); problem != "" {
+					return term.UsageErrorf("--ssh-key %s: %s", key, problem)
+				}
 			}
 			content, err := firstConfig(o)
 			if err != nil {
@@ -111,20 +114,19 @@ func firstConfig(o config.InitOptions) ([]byte, error) {
 			"of the control planes first", n, all)
 	}
 	content := config.Init(o)
-	_, err := config.Parse(term.DefaultConfig, content, nil)
+	replaced := bytes.ReplaceAll(content, []byte(config.Mark), nil)
+	_, err := config.Parse(term.DefaultConfig, replaced, nil)
 	var problems config.Problems
 	if !errors.As(err, &problems) {
 		return content, err
 	}
-	problems = slices.DeleteFunc(problems, func(p config.Problem) bool {
-		return p.ID == config.Placeholder
-	})
-	if len(problems) == 0 {
-		return content, nil
-	}
 	errs := make([]error, len(problems))
 	for i, p := range problems {
-		errs[i] = fmt.Errorf("%s: %s", cmp.Or(initFlags[p.Path], p.Path), p.Message)
+		flag := initFlags[p.Path]
+		if strings.HasSuffix(p.Path, ".addresses[0]") {
+			flag = "--address"
+		}
+		errs[i] = fmt.Errorf("%s: %s", cmp.Or(flag, p.Path), p.Message)
 	}
 	return nil, errors.Join(errs...)
 }
@@ -135,5 +137,4 @@ var initFlags = map[string]string{
 	"machines.os": "--os", "machines.platform": "--platform",
 	"machines.arch": "--arch",
 	"nodes":         "--control-planes", "pools[0].name": "--pool",
-	"machines.sshAuthorizedKeys[0]": "--ssh-key",
 }

@@ -8,7 +8,11 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
+	"slices"
 	"strings"
+	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -24,8 +28,36 @@ func main() {
 	messages := os.Stderr // IsolateProcess takes os.Stderr away
 	term.IsolateProcess()
 	colour := os.Getenv("NO_COLOR") == "" // no-color.org
+	endWell(os.Args[1:], messages)
 	os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, messages, colour))
 }
+
+// ownSignals are the verbs that end in their own way when they are interrupted.
+var ownSignals = []string{"serve", "lock", "roll"}
+
+// endWell lets an interruption say what it left, and leave no temporary files.
+func endWell(args []string, messages io.Writer) {
+	if len(args) > 0 && slices.Contains(ownSignals, args[0]) || signal.Ignored(os.Interrupt) {
+		return
+	}
+	start, ended := folder.Now(), make(chan os.Signal, 1)
+	signal.Notify(ended, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		<-ended
+		folder.Abandon()
+		left := "nothing was written"
+		if start.Changed() {
+			left = "some files were written, and each of them is whole; the same command writes " +
+				"the others"
+		}
+		time.Sleep(100 * time.Millisecond) // a question for a password mends the terminal
+		term.Printf(messages, "kiln: interrupted: %s\n", left)
+		os.Exit(exitInterrupted)
+	}()
+}
+
+// exitInterrupted is what shells say of a program that SIGINT has ended.
+const exitInterrupted = 130
 
 // run runs the verb that args name and returns the exit code. Reports have colours if colour is set
 // and out is a terminal.

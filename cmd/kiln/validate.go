@@ -21,7 +21,7 @@ func validateCommand() *cobra.Command {
 		Annotations: term.Reads(),
 		Short:       "Report every mistake in a configuration",
 		Long: `Report every mistake in a configuration, with its line and the way to correct it, and
-warn of what was hardly meant. Nothing is written.`,
+warn of what is probably not meant. Nothing is written.`,
 		Example: `  kiln validate cluster.yaml
   cat cluster.yaml | kiln validate -`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -47,7 +47,7 @@ func validate(cmd *cobra.Command, s *folder.Input, form string, strict bool) err
 		term.Notes(cmd.ErrOrStderr(), summary.Doubts(warnings))
 	}
 	if err == nil && strict && len(warnings) > 0 {
-		err = fmt.Errorf("%s: %s; mend what is meant, or accept it with acceptWarnings", s.Name(),
+		err = fmt.Errorf("%s: %s; correct them, or accept those that are meant with acceptWarnings", s.Name(),
 			wording.Count(len(warnings), "warning"))
 	}
 	code := exitWrong

@@ -78,8 +78,8 @@ var places = map[string]place{
 // Placeholder is the ID of a problem with a value that Init wrote and nobody replaced.
 const Placeholder = "placeholder"
 
-// mark stands in a comment behind each value that people have to replace.
-const mark = "REPLACE"
+// Mark stands in a comment behind each value that people have to replace.
+const Mark = "REPLACE"
 
 // examples match the values with a mark of places and init.yaml.
 var examples = regexp.MustCompile(`^(http://)?(api|boot)\.example\.com\b|^https://my-bucket\.|` +
@@ -89,12 +89,12 @@ var examples = regexp.MustCompile(`^(http://)?(api|boot)\.example\.com\b|^https:
 // placeholders reports each value that Init wrote and that still has its mark. marked reports
 // whether the key of n, or a list around it, has one.
 func (r *reporter) placeholders(n *yaml.Node, at *yamltext.Location, marked bool) {
-	marked = marked || strings.Contains(n.LineComment, mark)
+	marked = marked || strings.Contains(n.LineComment, Mark)
 	if marked && n.Kind == yaml.ScalarNode && examples.MatchString(n.Value) {
 		r.found = append(r.found, Problem{
 			ID: Placeholder, File: r.file, Line: n.Line, Column: n.Column, Path: at.String(),
 			Message: quote(n.Value) + " is still what kiln init wrote; write your own, or remove " +
-				"the mark " + mark + " behind it if it is right",
+				"the mark " + Mark + " behind it if it is right",
 		})
 	}
 	for i, inner := range n.Content {
@@ -107,7 +107,7 @@ func (r *reporter) placeholders(n *yaml.Node, at *yamltext.Location, marked bool
 			if key.Value == "spec" && at.Parent() == nil {
 				_, below = locations()
 			}
-			r.placeholders(inner, below, strings.Contains(key.LineComment, mark))
+			r.placeholders(inner, below, strings.Contains(key.LineComment, Mark))
 		}
 	}
 }
@@ -158,7 +158,7 @@ func Init(o InitOptions) []byte {
 	values.Nodes = initNodes(at, "cp", "control-plane", 11, o.ControlPlanes)
 	workers := initNodes(at, "worker", "worker", 21, o.Workers)
 	for i := range workers {
-		if i < len(at.Subnets) {
+		if i < len(at.Subnets) && len(at.Subnets) > 1 {
 			workers[i].Zone = string(rune('a' + i))
 		}
 	}

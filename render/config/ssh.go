@@ -19,10 +19,13 @@ var sshKeyTypes = []string{
 // sshKeyFile matches the name of a file with a key.
 var sshKeyFile = regexp.MustCompile(`^(~|\.{0,2}/|\$HOME).*|^[^\s]+\.pub$`)
 
-// sshKeyProblem returns why a line is not a public key of an authorized_keys file, "" if it is one.
+// SSHKeyProblem returns why a line is not a public key of an authorized_keys file, "" if it is one.
 // It never repeats the line: that may be something else, pasted by mistake.
-func sshKeyProblem(line string) string {
+func SSHKeyProblem(line string) string {
 	const remedy = "paste the one line of a .pub file, such as ssh-ed25519 AAAA… name"
+	if strings.Contains(line, "PRIVATE KEY-----") {
+		return "holds a private key; write the public key, the one line of the .pub file beside it"
+	}
 	if hasControl(line) {
 		return "has more than one line; write each key as an entry of its own"
 	}

@@ -126,7 +126,7 @@ func (v *checker) cloudUser(user map[string]any, at *yamltext.Location) {
 		here := at.Key("ssh_authorized_keys").Index(i)
 		if s, ok := key.(string); !ok {
 			v.report(here, "is not a string; write the public key")
-		} else if problem := sshKeyProblem(s); problem != "" {
+		} else if problem := SSHKeyProblem(s); problem != "" {
 			v.report(here, "%s", problem)
 		}
 	}

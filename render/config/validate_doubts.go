@@ -153,7 +153,7 @@ var systemFiles = map[string]string{
 func (v *checker) systemFiles(files []File, at *yamltext.Location) {
 	for i, f := range files {
 		if why := systemFiles[f.Path]; why != "" {
-			v.warn(WarnSystemFile, at.Index(i).Key("path"), "%s", why)
+			v.warn(WarnSystemFile, at.Index(i).Key("path"), "%s: %s", f.Path, why)
 		}
 		if strings.HasPrefix(f.Path, "/etc/sudoers") && len(f.Mode) == 4 && f.Mode[3]&2 != 0 {
 			v.warn(WarnSystemFile, at.Index(i).Key("mode"), "everybody may write this file, and "+

@@ -21,7 +21,7 @@ func (v *checker) machine(m *Machine, role string, at *yamltext.Location) {
 	v.binaries(&m.Binaries, at.Key("binaries"))
 	v.kubeletPath(m.KubeletPath, at.Key("kubeletPath"))
 	for i, key := range m.SSHAuthorizedKeys {
-		if problem := sshKeyProblem(key); problem != "" {
+		if problem := SSHKeyProblem(key); problem != "" {
 			v.report(at.Key("sshAuthorizedKeys").Index(i), "%s", problem)
 		}
 	}

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// Ids of warnings: of what is valid, and was hardly meant.
+// Ids of warnings: of what is valid and probably not meant.
 const (
 	WarnAcceptance   = "unused-acceptance"
 	WarnCloud        = "cloud-controller"
@@ -27,11 +27,11 @@ const (
 	WarnVariable     = "variable"
 )
 
-// warnings are the ids that acceptWarnings may have.
+// warnings are the ids that acceptWarnings may have, sorted.
 var warnings = []string{
 	WarnCloud, WarnDeprecated, WarnDomain, WarnFamily, WarnHardening, WarnHook, WarnImageTag,
-	WarnMirror, WarnNodePorts, WarnPodNetwork, WarnPodRoutes, WarnPolicies, WarnPublicSubnet,
-	WarnResolver, WarnServices, WarnSystemFile, WarnVariable,
+	WarnMirror, WarnPolicies, WarnResolver, WarnNodePorts, WarnPodNetwork, WarnPodRoutes,
+	WarnPublicSubnet, WarnServices, WarnSystemFile, WarnVariable,
 }
 
 // Warning returns a warning about the configuration as a whole.
@@ -55,7 +55,7 @@ func (c *Cluster) Unaccepted(all Problems) (left Problems) {
 	for i, id := range c.Spec.AcceptWarnings {
 		if !fired[id] {
 			w := c.Problemf(fmt.Sprintf("acceptWarnings[%d]", i),
-				"nothing warns of %s any more; remove it", id)
+				"nothing warns of %s; remove it", id)
 			w.ID = WarnAcceptance
 			left = append(left, w)
 		}

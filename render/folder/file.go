@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"sync"
+	"sync/atomic"
 )
 
 // maxFile is how many bytes of a file are read before it is replaced.
@@ -300,7 +302,34 @@ func (p *place) begin(mode fs.FileMode) (*os.File, error) {
 	if mine, err := p.lock(file); err != nil || !mine {
 		return nil, errors.Join(err, file.Close())
 	}
+	if err := begun(filepath.Join(filepath.Dir(p.path), p.temp)); err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
 	return file, nil
+}
+
+var (
+	pending   sync.Map // the paths of the temporary files that this process has made
+	abandoned atomic.Bool
+)
+
+// begun remembers a new temporary file. It removes the file and fails after Abandon.
+func begun(temp string) error {
+	pending.Store(temp, true)
+	if !abandoned.Load() {
+		return nil
+	}
+	return errors.Join(errors.New("interrupted"), os.Remove(temp))
+}
+
+// Abandon removes the temporary files of this process, which is to end now, and lets it make no
+// others. What has its name is whole and stays.
+func Abandon() {
+	abandoned.Store(true)
+	pending.Range(func(path, _ any) bool {
+		_ = os.Remove(path.(string)) // most have got their names, and are gone
+		return true
+	})
 }
 
 // fill writes the temporary file and syncs it. It closes and removes it if that fails.

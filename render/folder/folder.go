@@ -222,6 +222,9 @@ func (f *Folder) Stage(name string, data []byte) error {
 	f.mu.Lock()
 	f.staged = append(f.staged, name)
 	f.mu.Unlock()
+	if err := begun(filepath.Join(f.Dir, name+Suffix)); err != nil {
+		return errors.Join(err, file.Close())
+	}
 	_, err = file.Write(data)
 	return errors.Join(err, file.Close())
 }

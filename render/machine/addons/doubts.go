@@ -12,7 +12,7 @@ import (
 	"kiln.dev/kiln/render/plan"
 )
 
-// Warnings returns what objects are and were hardly meant to be, and what pods will miss.
+// Warnings returns what objects are and were probably not meant to be, and what pods will miss.
 func Warnings(p *plan.Plan, objects []manifests.Object) (out config.Problems) {
 	out = append(NetworkWarnings(p, objects), cloudController(p, objects)...)
 	if len(p.Config.Spec.Addons) == 0 {
