@@ -67,7 +67,7 @@ func TestRotation(t *testing.T) {
 	dir := t.TempDir()
 	kiln := dir + "/kiln"
 	run(t, "../..", "go", "build", "-o", kiln, "./cmd/kiln")
-	config := run(t, dir, kiln, "init", "--name", "demo")
+	config := run(t, dir, kiln, "init", "--name", "demo", "--address", "10.0.0.11,10.0.0.21")
 	if err := os.WriteFile(dir+"/cluster.yaml", config, 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -171,7 +171,7 @@ var Platforms = []Platform{
 			Never: true, Text: "a router stands between the machines of a network",
 			Source: "hetznercloud/hcloud-cloud-controller-manager#329",
 		},
-		Trap: "its Debian has no systemd-resolved: set kubelet.resolvConf to /etc/resolv.conf " +
+		Trap: "its Debian has no systemd-resolved: set profile.resolvConf to /etc/resolv.conf " +
 			"(kubernetes/kops#16494)",
 	}, {
 		Name: "hyperv", Unknown: true,
