@@ -47,7 +47,8 @@ func validate(cmd *cobra.Command, s *folder.Input, form string, strict bool) err
 		term.Notes(cmd.ErrOrStderr(), summary.Doubts(warnings))
 	}
 	if err == nil && strict && len(warnings) > 0 {
-		err = fmt.Errorf("%s: %s; correct them, or accept those that are meant with acceptWarnings", s.Name(),
+		err = fmt.Errorf("%s: %s; correct them, or accept those that are meant with "+
+			"acceptWarnings", s.Name(),
 			wording.Count(len(warnings), "warning"))
 	}
 	code := exitWrong

@@ -54,6 +54,7 @@ func (k *Checker) Node(m *plan.Machine, n *node.Node) error {
 		c.checkKinds,
 		c.readPrograms,
 		c.checkCommands,
+		c.checkAPIServer,
 		c.checkTrust,
 		c.checkReferences,
 		c.checkPorts,

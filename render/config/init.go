@@ -93,7 +93,7 @@ func (r *reporter) placeholders(n *yaml.Node, at *yamltext.Location, marked bool
 	if marked && n.Kind == yaml.ScalarNode && examples.MatchString(n.Value) {
 		r.found = append(r.found, Problem{
 			ID: Placeholder, File: r.file, Line: n.Line, Column: n.Column, Path: at.String(),
-			Message: quote(n.Value) + " is still what kiln init wrote; write your own, or remove " +
+			Message: quote(n.Value) + " is what kiln init writes; write your own, or remove " +
 				"the mark " + Mark + " behind it if it is right",
 		})
 	}

@@ -78,7 +78,7 @@ func requirePlaceholders(t *testing.T, text []byte) {
 	errors.As(err, &problems)
 	for _, p := range problems {
 		require.Equal(t, config.Placeholder, p.ID, "%s", p)
-		require.Contains(t, p.Message, " is still what kiln init wrote; write your own, or remove ")
+		require.Contains(t, p.Message, " is what kiln init writes; write your own, or remove ")
 		got = append(got, p.Line)
 	}
 	require.Equal(t, want, got, string(text))

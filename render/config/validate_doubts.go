@@ -176,3 +176,53 @@ func (v *checker) nameServers(m settings, list []Interface) {
 	v.warn(WarnResolver, m.at.Key("interfaces"), "%s has no name server, and fetches its programs "+
 		"from names; write nameservers", m.name)
 }
+
+// earlyOwners checks that cloud-init knows the owners of files: it writes them before it makes the
+// users and groups of cloudConfig, and leaves out all files behind one whose owner it does not know
+// (cloud-init 22.4 to 26.2, config/cloud.cfg.tmpl: write_files stands before users_groups).
+func (v *checker) earlyOwners(m settings) {
+	if m.ignition() {
+		return
+	}
+	made := map[string]bool{}
+	for _, key := range []string{"users", "groups"} {
+		list, _ := m.CloudConfig[key].([]any)
+		for _, entry := range list {
+			switch entry := entry.(type) {
+			case string:
+				made[entry] = true
+			case map[string]any:
+				name, _ := entry["name"].(string)
+				made[name] = true
+				for group := range entry {
+					made[group] = made[group] || key == "groups"
+				}
+			}
+		}
+	}
+	for i, f := range m.Files {
+		user, group, _ := strings.Cut(f.Owner, ":")
+		if made[user] || made[group] {
+			at := v.layerAt(m, layerOf(m, "files")).Key("files").Index(i).Key("owner")
+			v.reportOnce(at, "%s is of cloudConfig, and cloud-init writes files before it makes "+
+				"its users: it would leave out this file and all behind it; write numbers such as "+
+				"1500:1500, and that uid in users", quote(f.Owner))
+		}
+	}
+}
+
+// swap checks that cloud-init turns no swap on, with which the kubelet does not start.
+func (v *checker) swap(m settings) {
+	if set, ok := m.Kubelet["failSwapOn"].(bool); ok && !set {
+		return
+	}
+	mounts, _ := m.CloudConfig["mounts"].([]any)
+	for i, mount := range mounts {
+		fields, _ := mount.([]any)
+		if len(fields) > 2 && (fields[2] == "swap" || fields[1] == "swap") {
+			at := v.layerAt(m, m.Source["cloudConfig.mounts"]).Key("cloudConfig").Key("mounts")
+			v.reportOnce(at.Index(i), "turns swap on, with which the kubelet does not start; "+
+				"remove it, or write kubelet: {failSwapOn: false}")
+		}
+	}
+}

@@ -47,6 +47,8 @@ func (v *checker) layers() {
 func (v *checker) machineLayers(m settings) (ok bool) {
 	v.kernelDefaults(m)
 	v.resolver(m)
+	v.earlyOwners(m)
+	v.swap(m)
 	v.kubeletFlags(m)
 	v.reserved(m)
 	v.machineArtifacts(m)

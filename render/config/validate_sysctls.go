@@ -1,6 +1,8 @@
 package config
 
 import (
+	"cmp"
+	"path"
 	"slices"
 	"strings"
 
@@ -94,12 +96,34 @@ func (c *Cluster) bridges() bool {
 
 // podSysctls checks that the kernel settings of a machine with pods do not cut these off.
 func (v *checker) podSysctls(m settings) {
+	for i, f := range m.Files {
+		v.sysctlFile(m, i, &f)
+	}
 	for _, s := range neededSysctls {
 		for _, name := range []string{s.name, strings.ReplaceAll(s.name, ".", "/")} {
 			set, ok := m.Sysctls[name]
 			if ok && strings.TrimSpace(set) == s.wrong && s.needed(v.c) {
 				v.reportKey(m, []string{"sysctls", name}, "with %s %s; remove it",
 					quote(set), s.why)
+			}
+		}
+	}
+}
+
+// sysctlFile checks a file of kernel settings that is read after kiln's own, 90-kiln.conf.
+func (v *checker) sysctlFile(m settings, i int, f *File) {
+	dir, base := path.Split(f.Path)
+	if dir != "/etc/sysctl.d/" || base <= "90-kiln.conf" {
+		return
+	}
+	content := cmp.Or(f.Content, string(v.c.Text(f.ContentFrom)))
+	for line := range strings.Lines(content) {
+		name, value, ok := strings.Cut(strings.TrimLeft(strings.TrimSpace(line), "-"), "=")
+		name = strings.ReplaceAll(strings.TrimSpace(name), "/", ".")
+		for _, s := range neededSysctls {
+			if ok && name == s.name && strings.TrimSpace(value) == s.wrong && s.needed(v.c) {
+				v.reportOnce(v.layerAt(m, layerOf(m, "files")).Key("files").Index(i), "%s: with "+
+					"%s = %s %s; remove the line", f.Path, name, s.wrong, s.why)
 			}
 		}
 	}

@@ -132,8 +132,16 @@ func (v *checker) dropIns(u *Unit, at *yamltext.Location) {
 		if problem := unitProblem(d.Content); problem != "" {
 			v.report(here.Key("content"), "%s", problem)
 		}
+		start := firstStart.FindStringSubmatch(d.Content)
+		if u.Name == "containerd.service" && start != nil && strings.TrimSpace(start[1]) != "" {
+			v.report(here.Key("content"), "adds a second ExecStart, with which systemd refuses "+
+				"the service; write a line ExecStart= without a value before it")
+		}
 	}
 }
+
+// firstStart matches the first ExecStart of a unit.
+var firstStart = regexp.MustCompile(`(?m)^[ \t]*ExecStart[ \t]*=(.*)$`)
 
 // unitContent checks the content of a unit, which is inline or in a file.
 func (v *checker) unitContent(u *Unit, at *yamltext.Location) {

@@ -22,24 +22,24 @@ type wing struct {
 
 // wings stand in their order from above: each imports only what stands behind it.
 var wings = []wing{
-	{"cmd", []string{"cmd/kiln"}, 10839},
+	{"cmd", []string{"cmd/kiln"}, 10872},
 	{"boot", []string{"cmd/kiln/boot"}, 7058},
 	{"vault", []string{"cmd/kiln/vault"}, 4271},
 	{"term", []string{"cmd/kiln/term"}, 1385},
 	{"fleet", []string{"render/fleet"}, 7355},
 	{"driver", []string{"render"}, 1942},
 	{"explain", []string{"render/explain"}, 782},
-	{"check", []string{"render/check"}, 3724},
+	{"check", []string{"render/check"}, 3794},
 	{"twin", []string{"render/twin"}, 5009},
 	{"pack", []string{"render/pack"}, 3569},
 	{"secret", []string{"render/secret"}, 728},
-	{"machine", []string{"render/machine", "manifests", "patches", "templates"}, 12062},
+	{"machine", []string{"render/machine", "manifests", "patches", "templates"}, 12123},
 	{"pki", []string{"pki"}, 4383},
 	{"plan", []string{"render/plan"}, 1802},
-	{"config", []string{"render/config"}, 11937},
+	{"config", []string{"render/config"}, 12024},
 	{"facts", []string{"render/facts"}, 2122},
-	{"kube", []string{"render/kube"}, 4665},
-	{"folder", []string{"render/folder"}, 1785},
+	{"kube", []string{"render/kube"}, 4738},
+	{"folder", []string{"render/folder"}, 1817},
 	{"text", []string{"render/text"}, 2976},
 }
 

@@ -13,6 +13,7 @@ func (c *checker) pairs(args []Arg) {
 	switch c.name {
 	case APIServer:
 		c.admission(args)
+		c.together(args)
 	case Etcd:
 		c.election(args)
 	case ControllerManager, Scheduler:
@@ -49,6 +50,39 @@ func (c *checker) admission(args []Arg) {
 					"that; remove it from one of the two flags", c)
 			}
 		}
+	}
+}
+
+// companions are flags of the API server that it takes only with another one: what in the value
+// needs it, "" for any value, and the other (k8s.io/kubernetes v1.36.3, pkg/kubeapiserver/options).
+var companions = []struct{ flag, word, other string }{
+	{"authorization-mode", "Webhook", "authorization-webhook-config-file"},
+	{"authorization-mode", "ABAC", "authorization-policy-file"},
+	{"oidc-issuer-url", "", "oidc-client-id"},
+	{"oidc-client-id", "", "oidc-issuer-url"},
+}
+
+// together reports flags of the API server that need or exclude another one, and a URL that is not
+// secure.
+func (c *checker) together(args []Arg) {
+	for _, p := range companions {
+		i, value := c.last(args, p.flag, "")
+		needs := value != "" && (p.word == "" || slices.Contains(strings.Split(value, ","), p.word))
+		if j, _ := c.last(args, p.other, ""); i >= 0 && needs && j < 0 {
+			c.report(i, true, false, value, "needs --%s too, and %s exits without it", p.other, c)
+		}
+	}
+	if at, _ := c.last(args, "authentication-config", ""); at >= 0 {
+		for i, a := range args {
+			if strings.HasPrefix(c.normal(a.Name), "oidc-") {
+				c.report(i, false, false, a.Name, "excludes --authentication-config, and %s exits "+
+					"with both; write the issuer into that file", c)
+			}
+		}
+	}
+	if i, url := c.last(args, "service-account-jwks-uri", ""); i >= 0 && url != "" &&
+		!strings.HasPrefix(url, "https://") {
+		c.report(i, true, false, url, "does not begin with https://, and %s exits with that", c)
 	}
 }
 

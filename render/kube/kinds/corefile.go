@@ -259,8 +259,25 @@ func (r *corefileReader) property(plugin, name string) bool {
 
 // resolvers notes a name server that is the pod of CoreDNS itself.
 func (r *corefileReader) resolvers(n int) {
-	for _, w := range r.words[n+1 : r.at] {
+	to := 0 // name servers in the line itself, behind the zone
+	for i, w := range r.words[n+1 : r.at] {
 		host := w.text
+		if w.line == r.words[n].line && w.text != "{" && i > 0 {
+			to++
+			scheme, address, isURL := strings.Cut(host, "://")
+			if !isURL {
+				scheme, address = "dns", host
+			}
+			address, _, _ = strings.Cut(address, "%")
+			_, wrongPort := netip.ParseAddrPort(address)
+			_, wrong := netip.ParseAddr(strings.Trim(address, "[]"))
+			isServer := slices.Contains([]string{"dns", "tls"}, scheme) &&
+				(wrongPort == nil || wrong == nil)
+			if !isServer && !strings.HasPrefix(host, "/") && r.wrong == "" {
+				r.fail(n, "forward takes addresses of name servers and files like "+
+					"/etc/resolv.conf, and %s is neither", Show(host))
+			}
+		}
 		if at, err := netip.ParseAddrPort(host); err == nil {
 			host = at.Addr().String()
 		}
@@ -268,6 +285,9 @@ func (r *corefileReader) resolvers(n int) {
 			r.fail(n, "%s is the pod of CoreDNS itself, so that each question goes round; write "+
 				"/etc/resolv.conf, or the address of a name server", w.text)
 		}
+	}
+	if to == 0 && r.wrong == "" {
+		r.fail(n, "forward names no name server; write forward . /etc/resolv.conf")
 	}
 }
 

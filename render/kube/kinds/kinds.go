@@ -177,6 +177,9 @@ func firstLine(err error) string {
 // Configures reports whether an apiVersion and a kind are those of a configuration file that a
 // program of Kubernetes reads.
 func Configures(apiVersion, name string) bool {
+	if strings.HasPrefix(apiVersion, "audit.k8s.io/") {
+		return name == "Policy" // of any version: the API server reads one alone
+	}
 	return slices.ContainsFunc(fields().kinds[kind{apiVersion, name}], func(row) bool {
 		return isConfiguration(apiVersion)
 	})

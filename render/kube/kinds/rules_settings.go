@@ -3,6 +3,7 @@ package kinds
 import (
 	"cmp"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -18,11 +19,25 @@ import (
 // securityLevel is the rule of a level of Pod Security.
 var securityLevel = OneOf("privileged", "baseline", "restricted")
 
+// securityVersion is the rule of the version of a level.
+var securityVersion = Rule{Check: func(v any) string {
+	if s, _ := v.(string); !levelVersion.MatchString(s) {
+		return Show(s) + " is not a version of a level; write latest, or a minor such as v1.36"
+	}
+	return ""
+}}
+
+var levelVersion = regexp.MustCompile(`^(latest|v1\.(0|[1-9][0-9]*))$`)
+
 // settingRules are the rules of fields of the settings of the API server.
 var settingRules = map[string]Rule{
 	"api/v1.PodSecurityDefaults enforce": securityLevel,
 	"api/v1.PodSecurityDefaults audit":   securityLevel,
 	"api/v1.PodSecurityDefaults warn":    securityLevel,
+
+	"api/v1.PodSecurityDefaults enforce-version": securityVersion,
+	"api/v1.PodSecurityDefaults audit-version":   securityVersion,
+	"api/v1.PodSecurityDefaults warn-version":    securityVersion,
 	"eventratelimit/v1alpha1.Limit type": OneOf("Server", "Namespace", "User",
 		"SourceAndObject"),
 	"eventratelimit/v1alpha1.Limit qps":       AtLeast(1),
@@ -32,6 +47,7 @@ var settingRules = map[string]Rule{
 
 // settingRequired are the fields of the settings that must not be empty.
 var settingRequired = map[string][]string{
+	"audit/v1.Policy": {"rules"},
 	"apiserver/v1.AdmissionPluginConfiguration": {"name"},
 	"eventratelimit/v1alpha1.Configuration":     {"limits"},
 	"eventratelimit/v1alpha1.Limit":             {"type", "qps", "burst"},

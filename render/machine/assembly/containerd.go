@@ -101,6 +101,11 @@ func (t *tree) checkHosts() error {
 
 // problems returns errors as problems of a file of the user's.
 func (t *tree) problems(f *node.File, err error) (problems config.Problems) {
+	if f.Secret != "" {
+		return config.Problems{t.Plan.Config.Problemf(f.From[0], "%s: containerd would drop it or "+
+			"a part of it; kiln shows nothing of a secret: validate it once with example values, "+
+			"without secret and in another folder", f.Path)}
+	}
 	for _, err := range wording.SplitErrors(err) {
 		problems = append(problems, t.Plan.Config.Problemf(f.From[0], "%s: %s", f.Path, err))
 	}

@@ -55,8 +55,14 @@ func (s *PatchSet) lostFlags(old, patched manifests.Object, by *Patch) {
 	if old.Decode(&before) != nil || patched.Decode(&after) != nil {
 		return
 	}
-	for i := range min(len(before.Spec.Containers), len(after.Spec.Containers)) {
-		had, has := flagsOf(before.Spec.Containers[i]), flagsOf(after.Spec.Containers[i])
+	for _, c := range before.Spec.Containers {
+		i := slices.IndexFunc(after.Spec.Containers, func(other core.Container) bool {
+			return other.Name == c.Name
+		})
+		if i < 0 {
+			continue // which is an error elsewhere
+		}
+		had, has := flagsOf(c), flagsOf(after.Spec.Containers[i])
 		for name, count := range had {
 			if has[name] < count && len(has) > 0 { // else the command is another one
 				s.warnLost(by, "static pod %s: takes away --%s, which kiln sets; correct the "+

@@ -18,8 +18,16 @@ import (
 // cri is the part of a configuration that the rules read. A value of another type is refused:
 // containerd does not load its CRI plugin with it.
 type cri struct {
-	DisabledPlugins []string `toml:"disabled_plugins"`
-	Plugins         struct {
+	DisabledPlugins []string          `toml:"disabled_plugins"`
+	ProxyPlugins    map[string]table  `toml:"proxy_plugins"`
+	Timeouts        map[string]string `toml:"timeouts"`
+	GRPC            struct {
+		Address string `toml:"address"`
+	} `toml:"grpc"`
+	Debug struct {
+		Level string `toml:"level"`
+	} `toml:"debug"`
+	Plugins struct {
 		CRI struct {
 			SystemdCgroup bool   `toml:"systemd_cgroup"`
 			EnableCDI     bool   `toml:"enable_cdi"`
@@ -70,6 +78,24 @@ func Refused(text string) error {
 		slices.Contains(c.DisabledPlugins, "io.containerd.grpc.v1.cri") {
 		refuse("disabled_plugins turns off CRI, which the kubelet asks for every pod; remove it")
 	}
+	if address := c.GRPC.Address; address != "" && address != socket {
+		refuse("grpc.address: the kubelet and the first boot ask at %s; remove it", socket)
+	}
+	for name, text := range c.Timeouts {
+		if _, err := time.ParseDuration(text); err != nil {
+			refuse("timeouts.%q: %q is not a duration, such as 5s, and containerd "+
+				"exits", name, text)
+		}
+	}
+	if level := c.Debug.Level; level != "" && !slices.Contains(levels, level) {
+		refuse("debug.level: %q is not a level, and containerd exits%s", level,
+			wording.Hint(level, levels))
+	}
+	if s := settings.Containerd.Snapshotter; s != "" && !slices.Contains(snapshotters, s) &&
+		c.ProxyPlugins[s] == nil {
+		refuse("snapshotter: containerd has no %q, and does not load CRI%s; write proxy_plugins "+
+			"for one of yours", s, wording.Hint(s, snapshotters))
+	}
 	if settings.SystemdCgroup {
 		refuse("systemd_cgroup is of a runtime that is gone; write SystemdCgroup = true into the " +
 			"options of a runtime")
@@ -103,6 +129,17 @@ func Refused(text string) error {
 	}
 	return errors.Join(errs...)
 }
+
+// socket is where everybody asks containerd.
+const socket = "/run/containerd/containerd.sock"
+
+// levels are those of containerd's log, and snapshotters those in its program.
+var (
+	levels       = []string{"trace", "debug", "info", "warn", "error", "fatal", "panic"}
+	snapshotters = []string{
+		"blockfile", "btrfs", "devmapper", "erofs", "native", "overlayfs", "zfs",
+	}
+)
 
 // wrongType returns why a value does not have its type, with its key.
 func wrongType(err error) error {
@@ -171,6 +208,14 @@ func RefusedHosts(text []byte) error {
 		if _, err := time.ParseDuration(h.DialTimeout); h.DialTimeout != "" && err != nil {
 			refuse(at, "dial_timeout: %q is not a duration, such as 5s", h.DialTimeout)
 		}
+		for key, value := range h.Header {
+			switch value.(type) {
+			case string, []any:
+			default:
+				refuse(at, "header.%s is neither a string nor a list of strings, and containerd "+
+					"drops the whole file", key)
+			}
+		}
 		for key, value := range map[string]any{"ca": h.CA, "client": h.Client} {
 			switch value.(type) {
 			case nil, string, []any:
@@ -184,8 +229,13 @@ func RefusedHosts(text []byte) error {
 	}
 	check("hosts.toml", file.host)
 	for _, name := range slices.Sorted(maps.Keys(file.Host)) {
-		at := fmt.Sprintf("host.%q", name)
 		u, err := url.Parse(name)
+		if err == nil && u.User != nil {
+			refuse("host", "a URL has a user or a password, and kiln shows nothing of it; write a "+
+				"header Authorization, and secret: true")
+			continue
+		}
+		at := fmt.Sprintf("host.%q", name)
 		if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" {
 			refuse(at, "is not the URL of a mirror; write it like "+
 				`[host."https://mirror.example.com"]`)

@@ -1,0 +1,69 @@
+package check
+
+import (
+	"slices"
+
+	"sigs.k8s.io/yaml"
+
+	"kiln.dev/kiln/render/check/machine"
+	"kiln.dev/kiln/render/facts/target"
+)
+
+// settled are the admission plugins that do not start without settings of their own
+// (k8s.io/kubernetes 1.36, plugin/pkg/admission/eventratelimit and imagepolicy).
+var settled = []string{"EventRateLimit", "ImagePolicyWebhook"}
+
+// probed are the paths that the kubelet asks the API server for without a credential.
+var probed = []string{"/livez", "/readyz"}
+
+// checkAPIServer checks what an API server reads from two of its files against its flags: admission
+// plugins have the settings that they need, and its probes get an answer.
+func (c *inspection) checkAPIServer() {
+	api := c.component(target.APIServer)
+	if api == nil {
+		return
+	}
+	var admission struct{ Plugins []struct{ Name string } }
+	c.readSettings(api, "admission-control-config-file", &admission)
+	for _, plugin := range machine.SplitList(api.Flag("enable-admission-plugins")) {
+		has := slices.ContainsFunc(admission.Plugins, func(p struct{ Name string }) bool {
+			return p.Name == plugin
+		})
+		if slices.Contains(settled, plugin) && !has {
+			c.fail("%s: the admission plugin %s has no settings, and the API server exits without "+
+				"them; write them into the AdmissionConfiguration, or leave the plugin "+
+				"out", api, plugin)
+		}
+	}
+	const remedy = "the kubelet asks for %s without a credential, and would end an API server " +
+		"that refuses; leave anonymous requests for /livez, /readyz and /healthz on"
+	if api.Flag("anonymous-auth") == "false" {
+		c.fail("%s: "+remedy, api, probed[0])
+	}
+	var authentication struct {
+		Anonymous *struct {
+			Enabled    bool
+			Conditions []struct{ Path string }
+		}
+	}
+	c.readSettings(api, "authentication-config", &authentication)
+	for _, path := range probed {
+		anonymous := authentication.Anonymous
+		allowed := func(p struct{ Path string }) bool { return p.Path == path }
+		if anonymous != nil && (!anonymous.Enabled || len(anonymous.Conditions) > 0 &&
+			!slices.ContainsFunc(anonymous.Conditions, allowed)) {
+			c.fail("file %s: "+remedy, api.Flag("authentication-config"), path)
+			return
+		}
+	}
+}
+
+// readSettings reads a file that a flag names, if the machine has it.
+func (c *inspection) readSettings(p *machine.Program, flag string, into any) {
+	if p.Flag(flag) == "" {
+		return
+	}
+	if f := c.tree.Exact(p.File(flag).Path); f != nil {
+		_ = yaml.Unmarshal(f.Content, into) // what is not YAML is reported elsewhere
+	}
+}
