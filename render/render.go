@@ -88,8 +88,8 @@ func (r *Cluster) Check(m *plan.Machine, n *node.Node) error {
 }
 
 // Warnings returns what is valid and probably not meant, as far as the configuration does not
-// accept it: in the configuration, on the machines that were made and checked so far, in what patches
-// and add-ons leave.
+// accept it: in the configuration, on the machines that were made and checked so far, in what
+// patches and add-ons leave.
 func (r *Cluster) Warnings() config.Problems {
 	c := r.Plan.Config
 	return c.Unaccepted(slices.Concat(c.Warnings(), r.checker().Warnings(),
