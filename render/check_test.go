@@ -205,16 +205,16 @@ func TestCheckAccepts(t *testing.T) {
 	}{
 		{name: "as rendered"},
 		{name: "file of the image", breaks: func(m *machine) {
-			m.pod("kube-apiserver", "--profiling=false", "--oidc-ca-file=/usr/share/oidc/ca.crt")
+			m.pod("kube-apiserver", "--profiling=false", "--audit-webhook-config-file=/usr/share/a")
 		}},
 		{name: "file of the machine", breaks: func(m *machine) {
-			m.pod("kube-apiserver", "--profiling=false", "--oidc-ca-file=/etc/ssl/certs/oidc.crt")
+			m.pod("kube-apiserver", "--profiling=false", "--audit-webhook-config-file=/etc/ssl/certs/o.crt")
 		}},
 		{name: "file of another user", breaks: func(m *machine) {
 			m.n.Files = append(m.n.Files, node.File{
-				Path: "/etc/ssl/certs/oidc.crt", Mode: 0o600, User: "idp", Group: "idp",
+				Path: "/etc/ssl/certs/o.crt", Mode: 0o600, User: "idp", Group: "idp",
 			})
-			m.pod("kube-apiserver", "--profiling=false", "--oidc-ca-file=/etc/ssl/certs/oidc.crt")
+			m.pod("kube-apiserver", "--profiling=false", "--audit-webhook-config-file=/etc/ssl/certs/o.crt")
 		}},
 		{name: "file of the pod's group", breaks: func(m *machine) {
 			f := m.file(plan.EtcdOwnCA)

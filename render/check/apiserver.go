@@ -1,7 +1,9 @@
 package check
 
 import (
+	"maps"
 	"slices"
+	"strings"
 
 	"sigs.k8s.io/yaml"
 
@@ -47,6 +49,14 @@ func (c *inspection) checkAPIServer() {
 		}
 	}
 	c.readSettings(api, "authentication-config", &authentication)
+	for _, name := range slices.Sorted(maps.Keys(api.Flags)) {
+		file := api.Flag("authentication-config")
+		if strings.HasPrefix(name, "oidc-") && file != "" ||
+			name == "anonymous-auth" && authentication.Anonymous != nil {
+			c.fail("%s: --%s is set beside --authentication-config, and the API server exits with "+
+				"both; write it into the file %s", api, name, file)
+		}
+	}
 	for _, path := range probed {
 		anonymous := authentication.Anonymous
 		allowed := func(p struct{ Path string }) bool { return p.Path == path }

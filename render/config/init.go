@@ -158,7 +158,7 @@ func Init(o InitOptions) []byte {
 	values.Nodes = initNodes(at, "cp", "control-plane", 11, o.ControlPlanes)
 	workers := initNodes(at, "worker", "worker", 21, o.Workers)
 	for i := range workers {
-		if i < len(at.Subnets) && len(at.Subnets) > 1 {
+		if i < len(at.Subnets) && (len(at.Subnets) > 1 || at.Walk != "") {
 			workers[i].Zone = string(rune('a' + i))
 		}
 	}

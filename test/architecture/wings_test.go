@@ -29,7 +29,7 @@ var wings = []wing{
 	{"fleet", []string{"render/fleet"}, 7355},
 	{"driver", []string{"render"}, 1942},
 	{"explain", []string{"render/explain"}, 782},
-	{"check", []string{"render/check"}, 3794},
+	{"check", []string{"render/check"}, 3804},
 	{"twin", []string{"render/twin"}, 5009},
 	{"pack", []string{"render/pack"}, 3569},
 	{"secret", []string{"render/secret"}, 728},
@@ -38,7 +38,7 @@ var wings = []wing{
 	{"plan", []string{"render/plan"}, 1802},
 	{"config", []string{"render/config"}, 12024},
 	{"facts", []string{"render/facts"}, 2122},
-	{"kube", []string{"render/kube"}, 4738},
+	{"kube", []string{"render/kube"}, 4729},
 	{"folder", []string{"render/folder"}, 1817},
 	{"text", []string{"render/text"}, 2976},
 }

@@ -62,22 +62,13 @@ var companions = []struct{ flag, word, other string }{
 	{"oidc-client-id", "", "oidc-issuer-url"},
 }
 
-// together reports flags of the API server that need or exclude another one, and a URL that is not
-// secure.
+// together reports flags of the API server that need another one, and a URL that is not secure.
 func (c *checker) together(args []Arg) {
 	for _, p := range companions {
 		i, value := c.last(args, p.flag, "")
 		needs := value != "" && (p.word == "" || slices.Contains(strings.Split(value, ","), p.word))
 		if j, _ := c.last(args, p.other, ""); i >= 0 && needs && j < 0 {
 			c.report(i, true, false, value, "needs --%s too, and %s exits without it", p.other, c)
-		}
-	}
-	if at, _ := c.last(args, "authentication-config", ""); at >= 0 {
-		for i, a := range args {
-			if strings.HasPrefix(c.normal(a.Name), "oidc-") {
-				c.report(i, false, false, a.Name, "excludes --authentication-config, and %s exits "+
-					"with both; write the issuer into that file", c)
-			}
 		}
 	}
 	if i, url := c.last(args, "service-account-jwks-uri", ""); i >= 0 && url != "" &&
