@@ -208,13 +208,13 @@ func TestCheckAccepts(t *testing.T) {
 			m.pod("kube-apiserver", "--profiling=false", "--audit-webhook-config-file=/usr/share/a")
 		}},
 		{name: "file of the machine", breaks: func(m *machine) {
-			m.pod("kube-apiserver", "--profiling=false", "--audit-webhook-config-file=/etc/ssl/certs/o.crt")
+			m.pod("kube-apiserver", "--profiling=false", "--tracing-config-file=/etc/ssl/certs/o")
 		}},
 		{name: "file of another user", breaks: func(m *machine) {
 			m.n.Files = append(m.n.Files, node.File{
-				Path: "/etc/ssl/certs/o.crt", Mode: 0o600, User: "idp", Group: "idp",
+				Path: "/etc/ssl/certs/o", Mode: 0o600, User: "idp", Group: "idp",
 			})
-			m.pod("kube-apiserver", "--profiling=false", "--audit-webhook-config-file=/etc/ssl/certs/o.crt")
+			m.pod("kube-apiserver", "--profiling=false", "--tracing-config-file=/etc/ssl/certs/o")
 		}},
 		{name: "file of the pod's group", breaks: func(m *machine) {
 			f := m.file(plan.EtcdOwnCA)

@@ -105,8 +105,11 @@ func TestCutOffLines(t *testing.T) {
 			"/cp-1/config.ign", nil)
 		r.ServeHTTP(httptest.NewRecorder(), request)
 	}
-	lines := strings.Count(r.log.String(), `"decision":"cut off"`)
-	require.Positive(t, lines)
+	var lines int
+	require.Eventually(t, func() bool { // they are written beside the answers
+		lines = strings.Count(r.log.String(), `"decision":"cut off"`)
+		return lines > 0
+	}, 10*time.Second, 10*time.Millisecond)
 	require.Less(t, lines, 1150)
 	require.Positive(t, r.LostLines())
 }
