@@ -9,6 +9,7 @@ import (
 
 	"kiln.dev/kiln/render/check/machine"
 	"kiln.dev/kiln/render/facts/target"
+	"kiln.dev/kiln/render/text/yamltext"
 )
 
 // settled are the admission plugins that do not start without settings of their own
@@ -73,7 +74,8 @@ func (c *inspection) readSettings(p *machine.Program, flag string, into any) {
 	if p.Flag(flag) == "" {
 		return
 	}
-	if f := c.tree.Exact(p.File(flag).Path); f != nil {
+	f := c.tree.Exact(p.File(flag).Path)
+	if f != nil && yamltext.Object.Check(f.Content) == nil {
 		_ = yaml.Unmarshal(f.Content, into) // what is not YAML is reported elsewhere
 	}
 }

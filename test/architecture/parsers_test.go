@@ -52,7 +52,8 @@ var readers = map[string][]string{
 		"cmd/kiln/apiserver.New", "patches.New", "patches.checkPatch", "patches.folder",
 		"pki.Load", "pki.LoadPublic", "cmd/kiln/vault/foreign.encryption",
 		"render/machine/addons.hasValues", "render/twin/certs.texts", "render/twin/change.decode",
-		"render/check.headOf", "render/config.butane", "render/secret.Redact",
+		"render/check.headOf", "render/check.readSettings",
+		"render/config.butane", "render/secret.Redact",
 	},
 	opened: {
 		"cmd/kiln/apiserver.checkNamed",
