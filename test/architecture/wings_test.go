@@ -29,7 +29,7 @@ var wings = []wing{
 	{"fleet", []string{"render/fleet"}, 7355},
 	{"driver", []string{"render"}, 1942},
 	{"explain", []string{"render/explain"}, 782},
-	{"check", []string{"render/check"}, 3804},
+	{"check", []string{"render/check"}, 3806},
 	{"twin", []string{"render/twin"}, 5009},
 	{"pack", []string{"render/pack"}, 3569},
 	{"secret", []string{"render/secret"}, 728},
