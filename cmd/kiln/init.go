@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -15,6 +14,7 @@ import (
 	"kiln.dev/kiln/render/config"
 	"kiln.dev/kiln/render/facts/target"
 	"kiln.dev/kiln/render/folder"
+	"kiln.dev/kiln/render/text/wording"
 )
 
 func initCommand() *cobra.Command {
@@ -42,7 +42,7 @@ machines that boot from the network.`,
 		Args: term.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if key != "" {
-				line, err := os.ReadFile(key)
+				line, _, err := folder.ReadGiven(key, maxKey)
 				if err != nil {
 					return err
 				}
@@ -97,6 +97,9 @@ const (
 	maxWorkers       = 230
 )
 
+// maxKey is the size of the largest file with a public key, in bytes.
+const maxKey = 64 << 10
+
 // firstConfig returns a valid configuration. It fails if the flags describe none.
 func firstConfig(o config.InitOptions) ([]byte, error) {
 	if n := o.ControlPlanes; n < 1 || n > maxControlPlanes {
@@ -110,8 +113,8 @@ func firstConfig(o config.InitOptions) ([]byte, error) {
 		return nil, fmt.Errorf("--workers %d: want 0 to %d", n, maxWorkers)
 	}
 	if n, all := len(o.Addresses), o.ControlPlanes+o.Workers; n > 0 && n != all {
-		return nil, fmt.Errorf("--address: %d addresses for %d machines; name one of each, those "+
-			"of the control planes first", n, all)
+		return nil, fmt.Errorf("--address: want an address of each of the %s, those of the "+
+			"control planes first; got %d", wording.Count(all, "machine"), n)
 	}
 	content := config.Init(o)
 	replaced := bytes.ReplaceAll(content, []byte(config.Mark), nil)

@@ -50,7 +50,8 @@ func endWell(args []string, messages io.Writer) {
 			left = "some files were written, and each of them is whole; the same command writes " +
 				"the others"
 		}
-		time.Sleep(100 * time.Millisecond) // a question for a password mends the terminal
+		// A question for a password has hidden what is typed. It lets the terminal show it again.
+		time.Sleep(100 * time.Millisecond)
 		term.Printf(messages, "kiln: interrupted: %s\n", left)
 		os.Exit(exitInterrupted)
 	}()

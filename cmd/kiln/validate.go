@@ -48,8 +48,7 @@ func validate(cmd *cobra.Command, s *folder.Input, form string, strict bool) err
 	}
 	if err == nil && strict && len(warnings) > 0 {
 		err = fmt.Errorf("%s: %s; correct them, or accept those that are meant with "+
-			"acceptWarnings", s.Name(),
-			wording.Count(len(warnings), "warning"))
+			"acceptWarnings", s.Name(), wording.Count(len(warnings), "warning"))
 	}
 	code := exitWrong
 	if err == nil {

@@ -50,20 +50,22 @@ func (c *inspection) checkAPIServer() {
 		}
 	}
 	c.readSettings(api, "authentication-config", &authentication)
+	file, anonymous := api.Flag("authentication-config"), authentication.Anonymous
 	for _, name := range slices.Sorted(maps.Keys(api.Flags)) {
-		file := api.Flag("authentication-config")
 		if strings.HasPrefix(name, "oidc-") && file != "" ||
-			name == "anonymous-auth" && authentication.Anonymous != nil {
+			name == "anonymous-auth" && anonymous != nil {
 			c.fail("%s: --%s is set beside --authentication-config, and the API server exits with "+
 				"both; write it into the file %s", api, name, file)
 		}
 	}
+	if anonymous == nil {
+		return
+	}
 	for _, path := range probed {
-		anonymous := authentication.Anonymous
 		allowed := func(p struct{ Path string }) bool { return p.Path == path }
-		if anonymous != nil && (!anonymous.Enabled || len(anonymous.Conditions) > 0 &&
-			!slices.ContainsFunc(anonymous.Conditions, allowed)) {
-			c.fail("file %s: "+remedy, api.Flag("authentication-config"), path)
+		if !anonymous.Enabled || len(anonymous.Conditions) > 0 &&
+			!slices.ContainsFunc(anonymous.Conditions, allowed) {
+			c.fail("file %s: "+remedy, file, path)
 			return
 		}
 	}

@@ -19,7 +19,7 @@ func (c *Cluster) unknownKubeletField(e *Effective, path string) *wording.Unknow
 	}
 	rest, _, _ = strings.Cut(rest, "[")
 	unknown := kinds.New(c.KubeletMinor(e)).
-		Unknown("kubelet.config.k8s.io/v1beta1", "KubeletConfiguration", strings.Split(rest, "."))
+		Unknown(kubeletAPI, kubeletKind, strings.Split(rest, "."))
 	if unknown != nil {
 		unknown.Message = path + ": " + unknown.Message
 	}

@@ -21,9 +21,9 @@ const (
 	labelText = `[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?`
 )
 
-// formats are the patterns of strings, by the name in a tag is of a field. Every value that
-// Parse accepts there matches; Parse may refuse one that matches. They are in the language that Go
-// and JSON Schema (ECMA-262) share.
+// formats are the patterns of strings. The tag `is` of a field names one of them. Every value that
+// Parse accepts in the field matches; Parse may refuse a value that matches. The patterns mean the
+// same to Go and to JSON Schema (ECMA-262).
 var formats = map[string]string{
 	"address":  `^(` + ipv4 + `|` + ipv6 + `)$`,
 	"endpoint": `^((` + dnsName + `|\[` + ipv6 + `\])` + port + `|` + ipv6 + `)$`,
@@ -40,7 +40,7 @@ var formats = map[string]string{
 	"network": `^(` + ipv4 + `/(3[0-2]|[12]?[0-9])|` +
 		ipv6 + `/(12[0-8]|1[01][0-9]|[1-9]?[0-9]))$`,
 	"owner":     `^` + fileUser + `:` + fileUser + `$`,
-	"registry":  `^(_default|([a-z0-9]([a-z0-9.-]*[a-z0-9])?|\[[0-9a-f:]+\])` + port + `)$`,
+	"registry":  `^(_default|` + urlHost + port + `)$`,
 	"repo":      `^` + imageHost + `(?:/` + imagePath + `)*$`,
 	"san":       `^((\*\.)?` + dnsName + `|` + ipv6 + `)$`,
 	"secureURL": `^https://[^/@\s?#]+[^@\s?#]*$`,

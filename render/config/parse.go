@@ -75,7 +75,7 @@ func parse(path string, data []byte, dir fs.FS, may mode) (*Cluster, error) {
 	if found := append(r.problems(), broken...); len(found) > 0 {
 		return nil, found
 	}
-	c.warned = r.warned
+	c.warned = inOrder(r.warned)
 	return c, nil
 }
 

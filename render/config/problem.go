@@ -12,7 +12,7 @@ import (
 // Problem is one mistake in cluster.yaml: where it is, what was found, what was expected, and what
 // to do.
 type Problem struct {
-	ID      string `json:"id,omitempty"` // of a warning; "" of a mistake
+	ID      string `json:"id,omitempty"` // of a warning, or Placeholder; "" of other mistakes
 	File    string `json:"file,omitempty"`
 	Line    int    `json:"line,omitempty"`   // 1-based; 0 for a problem of the whole file
 	Column  int    `json:"column,omitempty"` // 1-based, in characters; 0 if only the line is known

@@ -39,6 +39,14 @@ func (r *reporter) add(line, column int, path, message string) {
 		Problem{File: r.file, Line: line, Column: column, Path: path, Message: message})
 }
 
+// inOrder sorts problems of one file by their places.
+func inOrder(list Problems) Problems {
+	slices.SortStableFunc(list, func(a, b Problem) int {
+		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
+	})
+	return list
+}
+
 // warn warns of a value.
 func (r *reporter) warn(id string, at *yamltext.Location, format string, args ...any) {
 	line, column := yamltext.Position(r.root, at)
@@ -120,8 +128,5 @@ func (r *reporter) problems() Problems {
 	if len(r.found) == 0 {
 		return nil
 	}
-	slices.SortStableFunc(r.found, func(a, b Problem) int {
-		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
-	})
-	return Problems(r.found).Shorten()
+	return inOrder(r.found).Shorten()
 }

@@ -10,14 +10,11 @@ import (
 	"kiln.dev/kiln/render/kube/kinds"
 )
 
-// kubeletKind is the type of the fields below kubelet.
-const kubeletVersion, kubeletKind = "kubelet.config.k8s.io/v1beta1", "KubeletConfiguration"
-
 // kubelet returns the schema of the fields of KubeletConfiguration that a layer may have in one of
 // the minors.
 func (s *schemaBuilder) kubelet() *schemaNode {
 	return s.define(kubeletKind, func() *schemaNode {
-		node := s.kindOf(kinds.TypeOf(kubeletVersion, kubeletKind))
+		node := s.kindOf(kinds.TypeOf(kubeletAPI, kubeletKind))
 		node.Properties = slices.DeleteFunc(node.Properties, func(p namedSchema) bool {
 			return ownKubeletFields[p.name] != ""
 		})
@@ -90,14 +87,15 @@ func (s *schemaBuilder) flag(program string) *schemaNode {
 	for minor := target.OldestMinor(); minor <= target.NewestMinor(); minor++ {
 		p, _ := flags.FindProgram(program, minor)
 		for _, f := range p.Flags() {
-			names[f.Name] = !owns(ownFlags[program], f.Name)
+			if !owns(ownFlags[program], f.Name) {
+				names[f.Name] = true
+			}
 			if words, ok := p.Words(f.Name); ok && words.Form != "apis" {
 				all := append(values[f.Name].List, words.List...)
 				values[f.Name] = flags.Words{Form: words.Form, List: all}
 			}
 		}
 	}
-	maps.DeleteFunc(names, func(_ string, free bool) bool { return !free })
 	node := s.object(argType, "")
 	if program != flags.Kubelet { // one of an older minor may have others
 		node.Properties[0].schema.Enum = slices.Sorted(maps.Keys(names))

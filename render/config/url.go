@@ -19,9 +19,10 @@ var urlText = regexp.MustCompile(`^[A-Za-z0-9:/@.~_%!$&()*+;=\[\]-]+$`)
 // which it has to, are those of placeholders.
 var plainURL = regexp.MustCompile(`^[A-Za-z0-9:/._~{}\[\]%+,=@!$&()*;?#-]+$`)
 
-// hostPort matches the host of a URL with an optional port.
-var hostPort = regexp.MustCompile(
-	`^([a-z0-9]([a-z0-9.-]*[a-z0-9])?|\[[0-9a-f:]+\])(:[1-9][0-9]{0,4})?$`)
+// urlHost is the pattern of the host of a URL, and hostPort matches one with an optional port.
+const urlHost = `([a-z0-9]([a-z0-9.-]*[a-z0-9])?|\[[0-9a-f:]+\])`
+
+var hostPort = regexp.MustCompile(`^` + urlHost + `(:[1-9][0-9]{0,4})?$`)
 
 // urlProblem returns why a string is not the URL of a server with one of the schemes, "" if it is
 // one.

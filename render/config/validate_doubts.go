@@ -27,7 +27,7 @@ func (v *checker) resolver(m settings) {
 		"{resolvConf: %[1]s} if the image has no systemd-resolved", quote(set), m.OS)
 }
 
-// openBinding warns of a program of the control plane that others reach than the machine itself.
+// openBinding warns of a program of the control plane that more than its own machine can reach.
 func (v *checker) openBinding(key string, args []Arg) {
 	at := v.spec.Key("controlPlane").Key(key).Key("extraArgs")
 	for i, a := range args {
@@ -88,14 +88,17 @@ func portRange(text string) (low, high int, ok bool) {
 // domains warns of names that the cluster's DNS answers for although another server has them.
 func (v *checker) domains() {
 	domain, at := v.c.Spec.Network.DNSDomain, v.spec.Key("network").Key("dnsDomain")
-	names := map[string]string{"endpoint": v.values.EndpointHost}
-	add := func(field, text string) {
+	var found []string
+	add := func(field, text string) { // a name, or the URL of one
 		host := strings.TrimPrefix(strings.TrimPrefix(text, "https://"), "http://")
 		host, _, _ = strings.Cut(host, "/")
 		host, _, _ = strings.Cut(host, ":")
-		names[field] = host
+		if host != "" && domain != "" && within(host, domain) {
+			found = append(found, host+" ("+field+")")
+		}
 	}
 	m := &v.c.Spec.Machines
+	add("endpoint", v.values.EndpointHost)
 	add("machines.proxy.http", m.Proxy.HTTP)
 	add("machines.proxy.https", m.Proxy.HTTPS)
 	add("imageRepository", v.c.Spec.ImageRepository)
@@ -105,13 +108,8 @@ func (v *checker) domains() {
 			add("machines.registries", mirror)
 		}
 	}
-	var found []string
-	for field, name := range names {
-		if name != "" && domain != "" && within(name, domain) {
-			found = append(found, name+" ("+field+")")
-		}
-	}
 	slices.Sort(found)
+	found = slices.Compact(found)
 	if len(found) > 0 && v.c.Spec.DNS.Provider != "none" {
 		v.warn(WarnDomain, at, "CoreDNS answers for all of %s, so that pods do not find %s; write "+
 			"a domain of the cluster's own, such as cluster.local", domain,

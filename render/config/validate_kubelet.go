@@ -11,6 +11,9 @@ import (
 	"kiln.dev/kiln/render/text/yamltext"
 )
 
+// The kind of the fields below kubelet.
+const kubeletAPI, kubeletKind = "kubelet.config.k8s.io/v1beta1", "KubeletConfiguration"
+
 // ownKubeletFields maps the fields of KubeletConfiguration that kiln sets to the reason: where the
 // value comes from, or what to write instead.
 var ownKubeletFields = map[string]string{
@@ -80,7 +83,7 @@ const maxDetailed = 2 * maxProblems
 func (v *checker) misfits(fields map[string]any) (first []kinds.Finding) {
 	for older := range target.KubeletSkew + 1 {
 		found := kinds.New(v.version.minor-older).
-			Fields("kubelet.config.k8s.io/v1beta1", "KubeletConfiguration", fields)
+			Fields(kubeletAPI, kubeletKind, fields)
 		if len(found) == 0 {
 			return nil
 		}

@@ -242,7 +242,10 @@ func open(path string) (*place, error) {
 	return &place{path: path, root: root, base: base, temp: base + Suffix}, nil
 }
 
-func (p *place) close() { _ = p.root.Close() }
+func (p *place) close() {
+	pending.Delete(filepath.Join(filepath.Dir(p.path), p.temp))
+	_ = p.root.Close()
+}
 
 // create makes a new file: whole under its temporary name, and then under its own by a hard link,
 // which never replaces another file. On a file system without hard links an empty file holds the
@@ -309,7 +312,9 @@ func (p *place) begin(mode fs.FileMode) (*os.File, error) {
 }
 
 var (
-	pending   sync.Map // the paths of the temporary files that this process has made
+	// pending holds the paths of the temporary files of this process. One that is done leaves it:
+	// another process may use the path next.
+	pending   sync.Map
 	abandoned atomic.Bool
 )
 
@@ -327,7 +332,7 @@ func begun(temp string) error {
 func Abandon() {
 	abandoned.Store(true)
 	pending.Range(func(path, _ any) bool {
-		_ = os.Remove(path.(string)) // most have got their names, and are gone
+		_ = os.Remove(path.(string))
 		return true
 	})
 }

@@ -383,6 +383,7 @@ func (f *Folder) renameFirst() error {
 	if err := f.root.Rename(name+Suffix, name); err != nil {
 		return err
 	}
+	pending.Delete(filepath.Join(f.Dir, name+Suffix))
 	noteChange()
 	f.staged = f.staged[1:]
 	return nil

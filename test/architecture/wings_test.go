@@ -22,24 +22,24 @@ type wing struct {
 
 // wings stand in their order from above: each imports only what stands behind it.
 var wings = []wing{
-	{"cmd", []string{"cmd/kiln"}, 10873},
+	{"cmd", []string{"cmd/kiln"}, 10876},
 	{"boot", []string{"cmd/kiln/boot"}, 7058},
 	{"vault", []string{"cmd/kiln/vault"}, 4271},
 	{"term", []string{"cmd/kiln/term"}, 1385},
 	{"fleet", []string{"render/fleet"}, 7355},
 	{"driver", []string{"render"}, 1942},
 	{"explain", []string{"render/explain"}, 782},
-	{"check", []string{"render/check"}, 3806},
+	{"check", []string{"render/check"}, 3808},
 	{"twin", []string{"render/twin"}, 5009},
-	{"pack", []string{"render/pack"}, 3569},
+	{"pack", []string{"render/pack"}, 3570},
 	{"secret", []string{"render/secret"}, 728},
-	{"machine", []string{"render/machine", "manifests", "patches", "templates"}, 12123},
+	{"machine", []string{"render/machine", "manifests", "patches", "templates"}, 12134},
 	{"pki", []string{"pki"}, 4383},
 	{"plan", []string{"render/plan"}, 1802},
-	{"config", []string{"render/config"}, 12024},
+	{"config", []string{"render/config"}, 12029},
 	{"facts", []string{"render/facts"}, 2122},
-	{"kube", []string{"render/kube"}, 4729},
-	{"folder", []string{"render/folder"}, 1817},
+	{"kube", []string{"render/kube"}, 4734},
+	{"folder", []string{"render/folder"}, 1823},
 	{"text", []string{"render/text"}, 2976},
 }
 

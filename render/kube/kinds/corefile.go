@@ -257,23 +257,28 @@ func (r *corefileReader) property(plugin, name string) bool {
 	return false
 }
 
-// resolvers notes a name server that is the pod of CoreDNS itself.
+// isNameServer reports whether forward takes a word for a name server: an address, maybe with a
+// port, or one of DNS over TLS, maybe with the server's name behind %.
+func isNameServer(text string) bool {
+	scheme, address, isURL := strings.Cut(text, "://")
+	if !isURL {
+		scheme, address = "dns", text
+	}
+	address, _, _ = strings.Cut(address, "%")
+	_, wrongPort := netip.ParseAddrPort(address)
+	_, wrong := netip.ParseAddr(strings.Trim(address, "[]"))
+	return (scheme == "dns" || scheme == "tls") && (wrongPort == nil || wrong == nil)
+}
+
+// resolvers notes what forward does not take for a name server, one that is the pod of CoreDNS
+// itself, and a line without any.
 func (r *corefileReader) resolvers(n int) {
 	to := 0 // name servers in the line itself, behind the zone
 	for i, w := range r.words[n+1 : r.at] {
 		host := w.text
-		if w.line == r.words[n].line && w.text != "{" && i > 0 {
+		if w.line == r.words[n].line && host != "{" && i > 0 {
 			to++
-			scheme, address, isURL := strings.Cut(host, "://")
-			if !isURL {
-				scheme, address = "dns", host
-			}
-			address, _, _ = strings.Cut(address, "%")
-			_, wrongPort := netip.ParseAddrPort(address)
-			_, wrong := netip.ParseAddr(strings.Trim(address, "[]"))
-			isServer := slices.Contains([]string{"dns", "tls"}, scheme) &&
-				(wrongPort == nil || wrong == nil)
-			if !isServer && !strings.HasPrefix(host, "/") && r.wrong == "" {
+			if !isNameServer(host) && !strings.HasPrefix(host, "/") && r.wrong == "" {
 				r.fail(n, "forward takes addresses of name servers and files like "+
 					"/etc/resolv.conf, and %s is neither", Show(host))
 			}

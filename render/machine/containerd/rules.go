@@ -81,10 +81,10 @@ func Refused(text string) error {
 	if address := c.GRPC.Address; address != "" && address != socket {
 		refuse("grpc.address: the kubelet and the first boot ask at %s; remove it", socket)
 	}
-	for name, text := range c.Timeouts {
-		if _, err := time.ParseDuration(text); err != nil {
+	for _, name := range slices.Sorted(maps.Keys(c.Timeouts)) {
+		if _, err := time.ParseDuration(c.Timeouts[name]); err != nil {
 			refuse("timeouts.%q: %q is not a duration, such as 5s, and containerd "+
-				"exits", name, text)
+				"exits", name, c.Timeouts[name])
 		}
 	}
 	if level := c.Debug.Level; level != "" && !slices.Contains(levels, level) {
@@ -105,8 +105,8 @@ func Refused(text string) error {
 	if len(settings.Registry.Mirrors) > 0 {
 		refuse("registry.mirrors: " + lines)
 	}
-	for host, configured := range settings.Registry.Configs {
-		if len(configured.TLS) > 0 {
+	for _, host := range slices.Sorted(maps.Keys(settings.Registry.Configs)) {
+		if len(settings.Registry.Configs[host].TLS) > 0 {
 			refuse("registry.configs.%q.tls: "+lines, host)
 		}
 	}
@@ -208,19 +208,22 @@ func RefusedHosts(text []byte) error {
 		if _, err := time.ParseDuration(h.DialTimeout); h.DialTimeout != "" && err != nil {
 			refuse(at, "dial_timeout: %q is not a duration, such as 5s", h.DialTimeout)
 		}
-		for key, value := range h.Header {
-			switch value.(type) {
+		for _, key := range slices.Sorted(maps.Keys(h.Header)) {
+			switch h.Header[key].(type) {
 			case string, []any:
 			default:
 				refuse(at, "header.%s is neither a string nor a list of strings, and containerd "+
 					"drops the whole file", key)
 			}
 		}
-		for key, value := range map[string]any{"ca": h.CA, "client": h.Client} {
-			switch value.(type) {
+		for _, files := range []struct {
+			key   string
+			value any
+		}{{"ca", h.CA}, {"client", h.Client}} {
+			switch files.value.(type) {
 			case nil, string, []any:
 			default:
-				refuse(at, "%s is neither a file nor a list of files", key)
+				refuse(at, "%s is neither a file nor a list of files", files.key)
 			}
 		}
 	}

@@ -55,10 +55,11 @@ func RefusedExposures(c *secret.Cluster) (problems config.Problems) {
 // message returns the text of the problem of these machines.
 func (f *finding) message(machines []*plan.Machine) string {
 	what, where := "document", "on "+f.platform
-	cure := "write delivery: {mode: split, url: …}, which leaves no secret in a document"
+	mode := "split"
 	if limit := machines[0].Platform.Limit; 0 < limit && limit < splitSize {
-		cure = strings.Replace(cure, "split", "pointer", 1)
+		mode = "pointer"
 	}
+	cure := "write delivery: {mode: " + mode + ", url: …}, which leaves no secret in a document"
 	if f.isBody {
 		what, where = "body", "on the way from an http:// address"
 		cure = "write https:// in delivery.url"
