@@ -257,7 +257,8 @@ func requireThreeCommands(t *testing.T, program string) {
 	t.Helper()
 	dir := t.TempDir()
 	alone := []string{"PATH=" + filepath.Dir(program)}
-	run(t, dir, alone, program, "init", "--name", "prod", "--out", "cluster.yaml")
+	run(t, dir, alone, program, "init", "--name", "prod", "--address", "10.0.0.11,10.0.0.21",
+		"--out", "cluster.yaml")
 	run(t, dir, alone, program, "validate", "--config", "cluster.yaml")
 	run(t, dir, alone, program, "render", "--config", "cluster.yaml", "--out", "./nodes")
 	require.FileExists(t, filepath.Join(dir, "nodes", "cp-1", "user-data"))

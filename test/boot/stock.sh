@@ -208,7 +208,7 @@ scenario_ignition() {
 scenario_readme() {
   local command
   mkdir "$dir"
-  sed -n '/^## Three commands/,/^## /s/^\$ //p' "$here/../../README.md" >"$tmp/commands"
+  sed -n '/^## Three commands/,/^## /s/^\$ \(kiln .*\)/\1/p' "$here/../../README.md" >"$tmp/commands"
   [[ $(wc -l <"$tmp/commands") == 3 ]] || die "README has other commands than this test"
   while read -r command <&3; do
     say "$command"
