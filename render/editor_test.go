@@ -118,7 +118,7 @@ spec:
 		"kubelet: {registerNode: true, featureGates: {NodeSwap: true}, maxPods: 9}",
 		"kubelet: {evictionHard: {memory.available: 5%}, cpuManagerPolicyOptions: null}",
 		"cloudConfig: {mounts: [[a, /b]], resize_rootfs: noblock}",
-		"kubeletExtraArgs: [{name: v, value: '2'}, {name: logging-format, value: ''}]",
+		"kubeletExtraArgs: [{name: v, value: '2'}, {name: cloud-provider, value: ''}]",
 		"SPEC endpoint: '[fd00::1]:6443'", "SPEC endpoint: fd00::1", "SPEC endpoint: a.b:443",
 		"SPEC certificates: {lifetime: 4m60s}", "SPEC boot: {formationWindow: 300000ms}",
 		"SPEC network: {podSubnets: [172.16.0.0/12], dnsDomain: a}",

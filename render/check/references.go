@@ -39,6 +39,9 @@ func (c *inspection) checkReferences() {
 		for _, flag := range slices.Sorted(maps.Keys(p.Flags)) {
 			for _, value := range p.Flags[flag] {
 				for _, file := range machine.SplitList(value) {
+					if flag == "tls-sni-cert-key" { // CERTIFICATE,KEY:NAME,…
+						file, _, _ = strings.Cut(file, ":")
+					}
 					c.requireUsable(p, flag, file)
 				}
 			}
@@ -107,6 +110,9 @@ var writtenFlags = map[string]bool{"audit-log-path": true, "data-dir": true, "wa
 // program writes it, or if the image is one of Kubernetes, of which the files are known.
 func (c *inspection) requireUsable(p *machine.Program, flag, inside string) {
 	if !path.IsAbs(inside) {
+		if flag != "tls-sni-cert-key" && p.ReadsFile(flag, inside) {
+			c.failFlag(p, flag, inside+" is not an absolute path; begin it with a slash")
+		}
 		return
 	}
 	source := p.String() + ": --" + flag

@@ -13,9 +13,9 @@ import (
 // files in the documents.
 var (
 	ownAPIServerFlags = []string{
-		"advertise-address", "bind-address", "client-ca-file", "encryption-provider-config*",
-		"etcd-*", "kubelet-client-*", "proxy-client-*", "requestheader-*", "secure-port",
-		"service-account-*key-file", "service-cluster-ip-range", "tls-cert-file",
+		"advertise-address", "bind-address", "client-ca-file", "encryption-provider-config",
+		"etcd-*file", "etcd-servers", "kubelet-client-*", "proxy-client-*", "requestheader-*",
+		"secure-port", "service-account-*key-file", "service-cluster-ip-range", "tls-cert-file",
 		"tls-private-key-file",
 	}
 	ownControllerManagerFlags = []string{
@@ -27,8 +27,8 @@ var (
 		"authentication-kubeconfig", "authorization-kubeconfig", "kubeconfig", "secure-port",
 	}
 	ownEtcdFlags = []string{
-		"*cert*", "*key-file", "*trusted-ca-file", "advertise-client-urls", "data-dir", "initial-*",
-		"listen-*", "name",
+		"*cert*", "*key-file", "*trusted-ca-file", "advertise-client-urls", "data-dir",
+		"initial-advertise-peer-urls", "initial-cluster*", "listen-*", "name",
 	}
 	// A flag of the kubelet overrides the field of its configuration, so the flags of owned fields
 	// are owned too.
@@ -49,6 +49,7 @@ var insteadOf = map[string]string{
 	"cluster-cidr":             "write network.podSubnets",
 	"cluster-dns":              "write network.serviceSubnets, from which it follows",
 	"cluster-domain":           "write network.dnsDomain",
+	"cluster-signing-duration": "write certificates.lifetime",
 	"data-dir":                 "mount a disk at /var/lib/etcd instead",
 	"etcd-servers":             "write controlPlane.etcd.external",
 	"hostname-override":        "write the node's name",
@@ -56,8 +57,41 @@ var insteadOf = map[string]string{
 	"node-labels":              "write labels",
 	"register-with-taints":     "write taints",
 	"root-dir":                 "mount a disk at /var/lib/kubelet instead",
+	"secure-port": "remove it: the default is in probes, checks and addresses, and no field " +
+		"changes it",
 	"service-cluster-ip-range": "write network.serviceSubnets",
 }
+
+// reservedFor says why a flag of the patterns is reserved that kiln does not write.
+var reservedFor = map[string]string{
+	"bind-address":                 "probes and machines ask different addresses of it",
+	"client-cert-allowed-hostname": "it would shut out clients that kiln gives certificates",
+	"client-cert-file":             noProxy, "client-key-file": noProxy,
+	"cluster-signing-kube-apiserver-client-cert-file": oneSigner,
+	"cluster-signing-kube-apiserver-client-key-file":  oneSigner,
+	"cluster-signing-kubelet-client-cert-file":        oneSigner,
+	"cluster-signing-kubelet-client-key-file":         oneSigner,
+	"cluster-signing-kubelet-serving-cert-file":       oneSigner,
+	"cluster-signing-kubelet-serving-key-file":        oneSigner,
+	"cluster-signing-legacy-unknown-cert-file":        oneSigner,
+	"cluster-signing-legacy-unknown-key-file":         oneSigner,
+	"discovery-cacert":                                noDiscovery,
+	"discovery-cert":                                  noDiscovery,
+	"discovery-key":                                   noDiscovery,
+	"peer-cert-allowed-cn":                            ownMembers,
+	"peer-cert-allowed-hostname":                      ownMembers,
+	"peer-client-cert-file":                           "a member has one certificate, from kiln",
+	"peer-client-key-file":                            "a member has one certificate, from kiln",
+	"requestheader-uid-headers":                       "kiln writes the front proxy's headers",
+	"self-signed-cert-validity":                       "etcd has its certificates from kiln",
+}
+
+const (
+	noProxy     = "it is for a proxy of etcd, and no machine has one"
+	ownMembers  = "it would shut out members that kiln gives certificates"
+	noDiscovery = "members find each other by initial-cluster, which kiln writes"
+	oneSigner   = "kiln writes cluster-signing-cert-file, which excludes it"
+)
 
 // flagName matches the name of a flag.
 var flagName = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,126}[a-z0-9])?$`)
@@ -80,7 +114,9 @@ func (v *checker) argName(name string, owned []string, at *yamltext.Location) {
 	bare := strings.TrimLeft(name, "-")
 	switch {
 	case flagName.MatchString(name):
-		if owns(owned, name) {
+		if why := reservedFor[name]; owns(owned, name) && why != "" {
+			v.report(at, "%s is reserved: %s; remove it", quote(name), why)
+		} else if owns(owned, name) {
 			v.report(at, "%s is set by kiln; %s", quote(name), cmp.Or(insteadOf[name],
 				"remove it: the programs and the checks of the machine rely on its value, and no "+
 					"field changes it"))

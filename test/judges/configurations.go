@@ -23,6 +23,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	clientcmdlatest "k8s.io/client-go/tools/clientcmd/api/latest"
+	"k8s.io/component-base/featuregate"
 	kubeapiserver "k8s.io/kubernetes/pkg/kubeapiserver/options"
 	kubeletconfig "k8s.io/kubernetes/pkg/kubelet/apis/config"
 	kubeletscheme "k8s.io/kubernetes/pkg/kubelet/apis/config/scheme"
@@ -174,6 +175,16 @@ var kubeletDecoder = func() runtime.Decoder {
 	return strictDecoder(scheme)
 }()
 
+// validate validates a configuration of the kubelet, but for what the validator sees of the machine
+// that it runs on.
+func validate(config *kubeletconfig.KubeletConfiguration, gates featuregate.FeatureGate) error {
+	return utilerrors.FilterOut(kubeletvalidation.ValidateKubeletConfiguration(config, gates),
+		func(err error) bool {
+			return strings.Contains(err.Error(),
+				"kubelet is configured to not run on a host using cgroup v1")
+		})
+}
+
 // checkKubelet reads a configuration as the kubelet of this minor does, even if an older kubelet
 // runs on the machine: a field that was removed since must not be rendered.
 func checkKubelet(p *process, text []byte) (err error) {
@@ -190,13 +201,7 @@ func checkKubelet(p *process, text []byte) (err error) {
 	if err := gates.SetFromMap(config.FeatureGates); err != nil {
 		return err
 	}
-	// The validator looks at the machine that it runs on.
-	err = utilerrors.FilterOut(kubeletvalidation.ValidateKubeletConfiguration(config, gates),
-		func(err error) bool {
-			return strings.Contains(err.Error(),
-				"kubelet is configured to not run on a host using cgroup v1")
-		})
-	if err != nil {
+	if err := validate(config, gates); err != nil {
 		return err
 	}
 	if err := setUp(config); err != nil {

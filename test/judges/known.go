@@ -23,9 +23,10 @@ import (
 // The tables of what the programs of each minor know, from kiln's root. Their first lines say what
 // the columns are.
 const (
-	flagsTable = "render/kube/flags/flags.tsv"
-	gatesTable = "render/kube/flags/gates.tsv"
-	wordsTable = "render/kube/flags/words.tsv"
+	flagsTable  = "render/kube/flags/flags.tsv"
+	gatesTable  = "render/kube/flags/gates.tsv"
+	wordsTable  = "render/kube/flags/words.tsv"
+	limitsTable = "render/kube/flags/limits.tsv"
 )
 
 // known is what the programs of one minor know: the columns after the minors, by the columns

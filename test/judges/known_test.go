@@ -28,11 +28,20 @@ func TestKnown(t *testing.T) {
 	require.NoError(t, err)
 	flags, err := knownFlags(etcdmain)
 	require.NoError(t, err)
+	processes, err := cluster(t, "ha", "ignition")[0].processes()
+	require.NoError(t, err)
+	words := knownWords()
+	refuseEmpty(words, processes)
+	limits, err := knownLimits(processes)
+	require.NoError(t, err)
 	for _, table := range []struct {
 		file string
 		keys int
 		want known
-	}{{flagsTable, 2, flags}, {gatesTable, 2, knownGates()}, {wordsTable, 2, knownWords()}} {
+	}{
+		{flagsTable, 2, flags}, {gatesTable, 2, knownGates()}, {wordsTable, 2, words},
+		{limitsTable, 2, limits},
+	} {
 		path := filepath.Join("..", "..", filepath.FromSlash(table.file))
 		text, err := os.ReadFile(path)
 		require.NoError(t, err)

@@ -19,9 +19,11 @@ import (
 	"k8s.io/apiserver/pkg/server/resourceconfig"
 	"k8s.io/apiserver/pkg/util/compatibility"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
+	"k8s.io/client-go/tools/leaderelection"
 	cliflag "k8s.io/component-base/cli/flag"
 	"k8s.io/component-base/cli/globalflag"
 	basecompatibility "k8s.io/component-base/compatibility"
+	baseconfig "k8s.io/component-base/config"
 	"k8s.io/component-base/logs"
 	logsapi "k8s.io/component-base/logs/api/v1"
 	_ "k8s.io/component-base/logs/json/register" // each program logs JSON too, with flags for it
@@ -97,6 +99,24 @@ func checkLogs(config *logsapi.LoggingConfiguration) error {
 	return logsapi.Validate(config, utilfeature.DefaultFeatureGate, nil).ToAggregate()
 }
 
+// checkElection checks the times of a leader election as a program does when it takes part in one.
+func checkElection(c *baseconfig.LeaderElectionConfiguration) error {
+	if !c.LeaderElect {
+		return nil
+	}
+	nothing := leaderelection.LeaderCallbacks{
+		OnStartedLeading: func(context.Context) {}, OnStoppedLeading: func() {},
+	}
+	_, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
+		LeaseDuration: c.LeaseDuration.Duration, RenewDeadline: c.RenewDeadline.Duration,
+		RetryPeriod: c.RetryPeriod.Duration, Callbacks: nothing,
+	})
+	if err != nil && strings.HasPrefix(err.Error(), "Lock must not be nil") { // it comes last
+		return nil
+	}
+	return err
+}
+
 func apiServerProgram() (program, error) {
 	globals, err := newGlobals()
 	if err != nil {
@@ -157,6 +177,7 @@ func controllerManagerProgram() (program, error) {
 		return []error{
 			globals.Set(), checkLogs(options.Logs), options.Validate(known, disabled, aliases),
 			checkTLS(options.SecureServing.CipherSuites, options.SecureServing.MinTLSVersion),
+			checkElection(&options.Generic.LeaderElection),
 		}
 	}
 	return program{
@@ -188,7 +209,8 @@ func schedulerProgram() (program, error) {
 		}
 		options.ApplyLeaderElectionTo(options.ComponentConfig)
 		return append(options.Validate(), checkLogs(options.Logs),
-			checkTLS(options.SecureServing.CipherSuites, options.SecureServing.MinTLSVersion))
+			checkTLS(options.SecureServing.CipherSuites, options.SecureServing.MinTLSVersion),
+			checkElection(&options.ComponentConfig.LeaderElection))
 	}
 	return program{newFlags("kube-scheduler", *options.Flags), check}, nil
 }
@@ -206,7 +228,10 @@ func kubeletProgram() (program, error) {
 	kubeletoptions.AddKubeletConfigFlags(flags, config)
 	kubeletoptions.AddGlobalFlags(flags)
 	return program{flags, func() []error {
-		return []error{kubeletoptions.ValidateKubeletFlags(options), setUp(config)}
+		return []error{
+			kubeletoptions.ValidateKubeletFlags(options), setUp(config),
+			validate(config, utilfeature.DefaultFeatureGate),
+		}
 	}}, nil
 }
 

@@ -4,6 +4,7 @@ import (
 	"crypto/tls"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"go.etcd.io/etcd/client/pkg/v3/tlsutil"
@@ -12,6 +13,7 @@ import (
 	serveroptions "k8s.io/apiserver/pkg/server/options"
 	pluginlog "k8s.io/apiserver/plugin/pkg/audit/log"
 	cliflag "k8s.io/component-base/cli/flag"
+	"k8s.io/component-base/version"
 	aggregator "k8s.io/kube-aggregator/pkg/apiserver/scheme"
 	apiserver "k8s.io/kubernetes/cmd/kube-apiserver/app/options"
 	controllers "k8s.io/kubernetes/cmd/kube-controller-manager/app"
@@ -57,11 +59,35 @@ func knownWords() known {
 	set("kube-apiserver", "storage-media-type", "word", []string{
 		runtime.ContentTypeJSON, runtime.ContentTypeProtobuf, runtime.ContentTypeYAML,
 	})
+	for _, flag := range []string{"audit-log-version", "audit-webhook-version"} {
+		set("kube-apiserver", flag, "word", []string{"audit.k8s.io/v1"})
+	}
 	set("kube-controller-manager", "controllers", "signed", names)
+	// k8s.io/kubernetes/pkg/controller/nodeipam/ipam: the others need a cloud provider within.
+	set("kube-controller-manager", "cidr-allocator-type", "word", []string{"RangeAllocator"})
+	// k8s.io/component-base/metrics/version_parser.go: the minor before, of the version that a
+	// release has; one that is built here has none.
+	for _, program := range []string{
+		"kube-apiserver", "kube-controller-manager", "kube-proxy", "kube-scheduler",
+	} {
+		set(program, "show-hidden-metrics-for-version", "word", []string{previousMinor()})
+	}
 	for _, program := range []string{"kube-controller-manager", "kubelet"} {
 		// k8s.io/cloud-provider/plugins.go: all others are gone.
 		set(program, "cloud-provider", "word", []string{"external"})
 	}
+	// k8s.io/kubernetes/pkg/kubelet/apis/config/validation/validation.go.
+	set("kubelet", "hairpin-mode", "word", []string{
+		"none", "hairpin-veth", "promiscuous-bridge",
+	})
+	set("kubelet", "topology-manager-policy", "word", []string{
+		"none", "best-effort", "restricted", "single-numa-node",
+	})
+	set("kubelet", "topology-manager-scope", "word", []string{"container", "pod"})
+	set("kubelet", "enforce-node-allocatable", "list", []string{
+		"none", "pods", "system-reserved", "system-reserved-compressible", "kube-reserved",
+		"kube-reserved-compressible",
+	})
 	for _, program := range []string{"kube-controller-manager", "kube-scheduler"} {
 		set(program, "leader-elect-resource-lock", "word", []string{"leases"})
 	}
@@ -69,6 +95,10 @@ func knownWords() known {
 	set("etcd", "auto-compaction-mode", "word", []string{"periodic", "revision"})
 	set("etcd", "cipher-suites", "list", etcdCiphers())
 	set("etcd", "log-format", "word", []string{"console", "json"})
+	set("etcd", "log-level", "word", []string{
+		"debug", "info", "warn", "error", "dpanic", "panic", "fatal", // go.uber.org/zap/zapcore
+	})
+	set("etcd", "logger", "word", []string{"zap"})
 	for _, flag := range []string{"tls-max-version", "tls-min-version"} {
 		set("etcd", flag, "word", []string{
 			string(tlsutil.TLSVersion12), string(tlsutil.TLSVersion13),
@@ -101,4 +131,10 @@ func etcdCiphers() (names []string) {
 		}
 	}
 	return names
+}
+
+// previousMinor returns the name of the minor before this one.
+func previousMinor() string {
+	number, _ := strconv.Atoi(strings.TrimPrefix(version.DefaultKubeBinaryVersion, "1."))
+	return "1." + strconv.Itoa(number-1)
 }

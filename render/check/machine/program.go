@@ -124,11 +124,17 @@ func (p *Program) Locate(inside string) (l Location) {
 	return l
 }
 
+// fileFlags are the ends of flags that name files.
+var fileFlags = []string{
+	"config", "file", "-manifest", "-cert-key", "kubelet-certificate-authority",
+}
+
 // ReadsFile reports whether a flag of p names a file that p reads and its usual image does not
 // have. The images of Kubernetes and etcd have CA certificates and time zones, and no other files
 // that a flag could name (https://github.com/GoogleContainerTools/distroless/tree/main/base).
 func (p *Program) ReadsFile(flag, file string) bool {
-	reads := strings.HasSuffix(flag, "config") || strings.HasSuffix(flag, "file") ||
-		flag == "kubelet-certificate-authority"
+	reads := slices.ContainsFunc(fileFlags, func(end string) bool {
+		return strings.HasSuffix(flag, end)
+	}) && flag != "runtime-config"
 	return reads && p.IsComponent() && !LiesIn(file, "/etc/ssl") && !LiesIn(file, "/usr")
 }

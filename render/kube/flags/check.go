@@ -50,6 +50,7 @@ func (c *checker) check(args []Arg, gates map[string]bool) []Finding {
 	}
 	c.fileGates(gates)
 	c.checkGates()
+	c.gated(args)
 	slices.SortStableFunc(c.found, func(a, b Finding) int { return a.Arg - b.Arg })
 	return c.found
 }
@@ -198,7 +199,7 @@ func (c *checker) value(i int, a Arg, f Flag) {
 		c.flagGates(i, a.Value, f.Type)
 		return
 	}
-	want := wants(f.Type, a.Value)
+	want := wants(f, a.Value)
 	if f.Name == "runtime-config" {
 		want = wantsRuntimeConfig(a.Value)
 	}

@@ -43,11 +43,12 @@ type Gate struct {
 
 // Program is a program of one minor of Kubernetes.
 type Program struct {
-	name       string
-	minor      int
-	flags      history[Flag]
-	gates      history[Gate]
-	knownWords history[Words]
+	name        string
+	minor       int
+	flags       history[Flag]
+	gates       history[Gate]
+	knownWords  history[Words]
+	knownLimits history[bounds]
 }
 
 // FindProgram returns the program of a minor such as 36, and whether the tables have it.
@@ -60,7 +61,9 @@ func FindProgram(name string, minor int) (p Program, ok bool) {
 	if name == Etcd {
 		whose = Etcd
 	}
-	return Program{name, minor, t.flags[name], t.gates[whose], t.words[name]}, true
+	return Program{
+		name, minor, t.flags[name], t.gates[whose], t.words[name], t.limits[name],
+	}, true
 }
 
 // String returns the name and the minor: kube-apiserver 1.36. Releases of etcd have other numbers,
@@ -127,6 +130,8 @@ var (
 	gatesTable string
 	//go:embed words.tsv
 	wordsTable string
+	//go:embed limits.tsv
+	limitsTable string
 )
 
 // table is all tables after reading.
@@ -134,6 +139,7 @@ type table struct {
 	flags          map[string]history[Flag]  // by program
 	gates          map[string]history[Gate]  // by owner: kubernetes or etcd
 	words          map[string]history[Words] // by program
+	limits         map[string]history[bounds]
 	oldest, newest int
 }
 
@@ -141,7 +147,7 @@ type table struct {
 var tables = sync.OnceValue(func() *table {
 	t := &table{
 		flags: map[string]history[Flag]{}, gates: map[string]history[Gate]{},
-		words: map[string]history[Words]{},
+		words: map[string]history[Words]{}, limits: map[string]history[bounds]{},
 	}
 	t.read(flagsTable, 5, func(c []string, first, last int) {
 		add(t.flags, c[0], c[1], period[Flag]{first, last, Flag{c[1], c[3], c[4]}})
@@ -154,6 +160,9 @@ var tables = sync.OnceValue(func() *table {
 	t.read(wordsTable, 5, func(c []string, first, last int) {
 		words := Words{c[3], strings.Split(c[4], ",")}
 		add(t.words, c[0], c[1], period[Words]{first, last, words})
+	})
+	t.read(limitsTable, 6, func(c []string, first, last int) {
+		add(t.limits, c[0], c[1], period[bounds]{first, last, bounds{c[3], c[4], c[5], ""}})
 	})
 	return t
 })

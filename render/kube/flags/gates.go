@@ -88,6 +88,33 @@ func (c *checker) checkGates() {
 	}
 }
 
+// gatedFlags are flags that need a feature gate, but for values that change nothing
+// (k8s.io/component-base v0.36.3, logs/api/v1/options.go: Validate).
+var gatedFlags = map[string]string{
+	"log-json-info-buffer-size": alphaLogs, "log-json-split-stream": alphaLogs,
+	"log-text-info-buffer-size": alphaLogs, "log-text-split-stream": alphaLogs,
+}
+
+// alphaLogs is the feature gate of flags of logging.
+const alphaLogs = "LoggingAlphaOptions"
+
+// gated reports flags whose feature gate is off.
+func (c *checker) gated(args []Arg) {
+	for i, a := range args {
+		gate := gatedFlags[c.normal(a.Name)]
+		on, err := strconv.ParseBool(a.Value)
+		_, exists := c.gates.at(gate, c.minor)
+		if !exists || a.Value == "0" || err == nil && !on ||
+			slices.ContainsFunc(c.set, func(g gateSetting) bool {
+				return (g.name == gate || g.name == groupOf["alpha"]) && g.on
+			}) {
+			continue
+		}
+		c.report(i, false, false, a.Name, "needs the feature gate %s, which is off in %s; "+
+			"set %s=true too, or remove it", gate, c, gate)
+	}
+}
+
 // absentGate says why the minor has no such gate, and what to do.
 func (c *checker) absentGate(name string) string {
 	found := fmt.Sprintf("is not a feature gate of %s", c)

@@ -5,19 +5,26 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	utilnet "k8s.io/apimachinery/pkg/util/net"
 )
 
 // pairs checks flags against each other, as the programs do when they start. Values that do not fit
 // alone are reported already.
 func (c *checker) pairs(args []Arg) {
+	c.together(args)
 	switch c.name {
 	case APIServer:
 		c.admission(args)
-		c.together(args)
+		c.sizes(args)
+		c.nodePort(args)
+		c.leases(args, "coordinated-leadership-", 1)
 	case Etcd:
 		c.election(args)
 	case ControllerManager, Scheduler:
-		c.leases(args)
+		if _, elects := c.last(args, "leader-elect", "true"); elects == "true" {
+			c.leases(args, "leader-elect-", 1.2)
+		}
 	}
 }
 
@@ -53,22 +60,61 @@ func (c *checker) admission(args []Arg) {
 	}
 }
 
-// companions are flags of the API server that it takes only with another one: what in the value
-// needs it, "" for any value, and the other (k8s.io/kubernetes v1.36.3, pkg/kubeapiserver/options).
-var companions = []struct{ flag, word, other string }{
-	{"authorization-mode", "Webhook", "authorization-webhook-config-file"},
-	{"authorization-mode", "ABAC", "authorization-policy-file"},
-	{"oidc-issuer-url", "", "oidc-client-id"},
-	{"oidc-client-id", "", "oidc-issuer-url"},
+// companions are flags that a program takes only with another one: what in the value needs it, ""
+// for any value, and the other with what must be in its value, "" for anything. Sources:
+// k8s.io/kubernetes v1.36.3, pkg/kubeapiserver/options; k8s.io/apiserver v0.36.3,
+// pkg/server/options/server_run_options.go; go.etcd.io/etcd/server/v3 v3.6.8, embed/config.go.
+var companions = []struct{ program, flag, word, other, otherWord string }{
+	{APIServer, "authorization-mode", "Webhook", "authorization-webhook-config-file", ""},
+	{APIServer, "authorization-mode", "ABAC", "authorization-policy-file", ""},
+	{APIServer, "authorization-webhook-config-file", "", "authorization-mode", "Webhook"},
+	{APIServer, "authorization-policy-file", "", "authorization-mode", "ABAC"},
+	{APIServer, "oidc-issuer-url", "", "oidc-client-id", ""},
+	{APIServer, "oidc-client-id", "", "oidc-issuer-url", ""},
+	{APIServer, "emulation-forward-compatible", "true", emulation, ""},
+	{APIServer, "runtime-config-emulation-forward-compatible", "true", emulation, ""},
+	{Etcd, "enable-log-rotation", "true", "log-outputs", ""},
+	{Etcd, "discovery-token", "", "discovery-endpoints", ""},
 }
 
-// together reports flags of the API server that need another one, and a URL that is not secure.
+// opposites are flags that a program does not take with another one. Sources as above, and
+// pkg/kubeapiserver/options/admission.go.
+var opposites = []struct{ program, flag, other string }{
+	{APIServer, "admission-control", "enable-admission-plugins"},
+	{APIServer, "authorization-config", "authorization-mode"},
+	{APIServer, "anonymous-auth", "authentication-config"},
+	{APIServer, "service-account-signing-endpoint", "service-account-signing-key-file"},
+	{Etcd, "discovery", "initial-cluster"},
+	{Etcd, "discovery-srv", "initial-cluster"},
+	{Etcd, "discovery-endpoints", "initial-cluster"},
+}
+
+// together reports flags that need another one, that exclude another one, and a URL that is not
+// secure.
 func (c *checker) together(args []Arg) {
 	for _, p := range companions {
 		i, value := c.last(args, p.flag, "")
-		needs := value != "" && (p.word == "" || slices.Contains(strings.Split(value, ","), p.word))
-		if j, _ := c.last(args, p.other, ""); i >= 0 && needs && j < 0 {
+		if on, err := strconv.ParseBool(value); err == nil && on {
+			value = "true"
+		}
+		if i < 0 || p.program != c.name || value == "" ||
+			p.word != "" && !slices.Contains(strings.Split(value, ","), p.word) {
+			continue
+		}
+		j, other := c.last(args, p.other, "")
+		switch {
+		case p.otherWord != "" && !slices.Contains(strings.Split(other, ","), p.otherWord):
+			c.report(i, true, false, value, "needs %s in --%s too, and %s exits without it",
+				p.otherWord, p.other, c)
+		case j < 0:
 			c.report(i, true, false, value, "needs --%s too, and %s exits without it", p.other, c)
+		}
+	}
+	for _, p := range opposites {
+		i, value := c.last(args, p.flag, "")
+		if j, _ := c.last(args, p.other, ""); p.program == c.name && value != "" && j >= 0 {
+			c.report(i, false, false, p.flag, "excludes --%s, and %s exits with both; "+
+				"remove one of the two", p.other, c)
 		}
 	}
 	if i, url := c.last(args, "service-account-jwks-uri", ""); i >= 0 && url != "" &&
@@ -77,13 +123,51 @@ func (c *checker) together(args []Arg) {
 	}
 }
 
+// sizes reports events of an audit log that do not fit into a batch (k8s.io/apiserver v0.36.3,
+// pkg/server/options/audit.go: AuditBatchOptions.Validate).
+func (c *checker) sizes(args []Arg) {
+	for _, log := range []string{"audit-log", "audit-webhook"} {
+		if _, path := c.last(args, log+map[string]string{
+			"audit-log": "-path", "audit-webhook": "-config-file",
+		}[log], ""); path == "" {
+			continue
+		}
+		i, batchText := c.last(args, log+"-truncate-max-batch-size", "10485760")
+		j, eventText := c.last(args, log+"-truncate-max-event-size", "102400")
+		batch, errBatch := strconv.ParseInt(batchText, 0, 64)
+		event, errEvent := strconv.ParseInt(eventText, 0, 64)
+		switch {
+		case errBatch != nil || errEvent != nil || event > 0 && batch >= event:
+		case j >= 0:
+			c.report(j, true, false, eventText, "is not 1 to --%s-truncate-max-batch-size, %s; "+
+				"%s exits with that", log, batchText, c)
+		default:
+			c.report(i, true, false, batchText, "is below --%s-truncate-max-event-size, %s; "+
+				"%s exits with that", log, eventText, c)
+		}
+	}
+}
+
+// nodePort reports a port for Service kubernetes outside of the ports that Services may have
+// (k8s.io/kubernetes v1.36.3, cmd/kube-apiserver/app/options/validation.go).
+func (c *checker) nodePort(args []Arg) {
+	i, text := c.last(args, "kubernetes-service-node-port", "0")
+	_, allowed := c.last(args, "service-node-port-range", "30000-32767")
+	var ports utilnet.PortRange
+	port, err := strconv.ParseInt(text, 0, 64)
+	if err == nil && port > 0 && ports.Set(allowed) == nil && !ports.Contains(int(port)) {
+		c.report(i, true, false, text, "is not among the ports of --service-node-port-range, %s; "+
+			"%s exits with that", &ports, c)
+	}
+}
+
 // election reports a heartbeat of etcd that is too long for the election
 // (go.etcd.io/etcd/server/v3 v3.6.8, embed/config.go: Validate).
 func (c *checker) election(args []Arg) {
 	i, heartbeat := c.last(args, "heartbeat-interval", "100")
 	j, election := c.last(args, "election-timeout", "1000")
-	short, errShort := strconv.Atoi(heartbeat)
-	long, errLong := strconv.Atoi(election)
+	short, errShort := strconv.ParseInt(heartbeat, 0, 32)
+	long, errLong := strconv.ParseInt(election, 0, 32)
 	if errShort == nil && errLong == nil && short > 0 && long > 0 && 5*short > long {
 		if i < 0 {
 			c.report(j, true, false, election, "is less than five times --heartbeat-interval, "+
@@ -95,33 +179,36 @@ func (c *checker) election(args []Arg) {
 	}
 }
 
-// leases reports times of a leader election that do not fit each other (k8s.io/client-go v0.36.3,
-// tools/leaderelection/leaderelection.go: NewLeaderElector).
-func (c *checker) leases(args []Arg) {
-	if _, elects := c.last(args, "leader-elect", "true"); elects != "true" {
-		return
-	}
-	i, leaseText := c.last(args, "leader-elect-lease-duration", "15s")
-	j, deadlineText := c.last(args, "leader-elect-renew-deadline", "10s")
-	k, periodText := c.last(args, "leader-elect-retry-period", "2s")
+// leases reports times of a leader election that do not fit each other: the deadline must be
+// shorter than the lease, and longer than the period so many times (k8s.io/client-go v0.36.3,
+// tools/leaderelection/leaderelection.go: NewLeaderElector; k8s.io/kubernetes v1.36.3,
+// pkg/controlplane/apiserver/options/validation.go).
+func (c *checker) leases(args []Arg, prefix string, times float64) {
+	i, leaseText := c.last(args, prefix+"lease-duration", "15s")
+	j, deadlineText := c.last(args, prefix+"renew-deadline", "10s")
+	k, periodText := c.last(args, prefix+"retry-period", "2s")
 	lease, errLease := time.ParseDuration(leaseText)
 	deadline, errDeadline := time.ParseDuration(deadlineText)
 	period, errPeriod := time.ParseDuration(periodText)
+	least := time.Duration(times * float64(period))
 	switch {
 	case errLease != nil || errDeadline != nil || errPeriod != nil:
 	case deadline >= lease && j >= 0:
-		c.report(j, true, false, deadlineText, "is not below --leader-elect-lease-duration, %s; "+
-			"%s exits with that: write a longer lease too, or a shorter deadline", leaseText, c)
+		c.report(j, true, false, deadlineText, "is not below --%slease-duration, %s; "+
+			"%s exits with that: write a longer lease too, or a shorter deadline",
+			prefix, leaseText, c)
 	case deadline >= lease:
-		c.report(i, true, false, leaseText, "is not above --leader-elect-renew-deadline, %s; "+
-			"%s exits with that: write a longer lease, or a shorter deadline too", deadlineText, c)
-	case deadline <= period*6/5 && k >= 0:
-		c.report(k, true, false, periodText, "is not below five sixths of "+
-			"--leader-elect-renew-deadline, %s; %s exits with that: "+
-			"write a longer deadline too, or a shorter period", deadlineText, c)
-	case deadline <= period*6/5:
-		c.report(j, true, false, deadlineText, "is not above 1.2 times "+
-			"--leader-elect-retry-period, %s; %s exits with that: write a longer deadline",
-			periodText, c)
+		c.report(i, true, false, leaseText, "is not above --%srenew-deadline, %s; "+
+			"%s exits with that: write a longer lease, or a shorter deadline too",
+			prefix, deadlineText, c)
+	case period <= 0 && times > 1: // of the elector
+		c.report(k, true, false, periodText, "is not above 0s, and %s exits with that", c)
+	case deadline <= least && k >= 0:
+		c.report(k, true, false, periodText, "is too long for --%srenew-deadline, %s, which must "+
+			"be above %s; %s exits with that: write a longer deadline too, or a shorter period",
+			prefix, deadlineText, least, c)
+	case deadline <= least:
+		c.report(j, true, false, deadlineText, "is too short for --%sretry-period, %s: it must be "+
+			"above %s; %s exits with that", prefix, periodText, least, c)
 	}
 }

@@ -9,9 +9,10 @@ import (
 
 // Words are the words that the value of a flag may have in one minor.
 type Words struct {
-	// Form is how the value is made of words. word: it is one of them, or empty. list: it is a list
-	// with commas. signed: it is a list, a word may have a dash in front, and * means all words.
-	// apis: it is a list of groups and versions of APIs, each with =true or =false.
+	// Form is how the value is made of words. one: it is one of them. word: it is one of them, or
+	// empty. list: it is a list with commas. signed: it is a list, a word may have a dash in
+	// front, and * means all words. apis: it is a list of groups and versions of APIs, each with
+	// =true or =false.
 	Form string
 	List []string // sorted
 }
@@ -32,7 +33,7 @@ func (c *checker) words(i int, a Arg, flag string) (ok bool) {
 		return c.apis(i, a.Value, known.List)
 	}
 	found := []string{a.Value}
-	if known.Form != "word" {
+	if known.Form != "word" && known.Form != "one" {
 		found = strings.Split(a.Value, ",")
 	}
 	ok = true
@@ -43,7 +44,7 @@ func (c *checker) words(i int, a Arg, flag string) (ok bool) {
 			}
 			word = strings.TrimPrefix(word, "-")
 		}
-		if slices.Contains(known.List, word) || word == "" && a.Value == "" {
+		if slices.Contains(known.List, word) || word == "" && a.Value == "" && known.Form != "one" {
 			continue
 		}
 		ok = false

@@ -65,6 +65,9 @@ func TestCheckLimits(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct{ program, name, good, wrong, want string }{
 		{flags.APIServer, "goaway-chance", "0.02", "0.03", "0 to 0.02"},
+		{flags.APIServer, "goaway-chance", "0", "NaN", "0 to 0.02"},
+		{flags.APIServer, "service-account-max-token-expiration", "0", "10m",
+			"0s, or 1h0m0s to 1193046h28m16s"},
 		{flags.APIServer, "max-requests-inflight", "0", "-1", "0 or more"},
 		{flags.APIServer, "request-timeout", "1m30s", "-1s", "0s or more"},
 		{flags.APIServer, "audit-log-maxage", "0", "-1", "0 or more"},
@@ -79,9 +82,9 @@ func TestCheckLimits(t *testing.T) {
 		},
 		{
 			flags.Etcd, "election-timeout", "50000", "50001",
-			"milliseconds from 1 to 50000, at least five times heartbeat-interval",
+			"1 to 50000 milliseconds",
 		},
-		{flags.Etcd, "compact-hash-check-time", "1m", "0s", "a duration above 0s"},
+		{flags.Etcd, "compact-hash-check-time", "1m", "0s", "1ns or more"},
 	} {
 		p := of(t, row.program, 36)
 		require.Empty(t, p.Check([]flags.Arg{{row.name, row.good}}, nil), row.name)
@@ -127,7 +130,7 @@ func TestCheckPairs(t *testing.T) {
 			"--leader-elect-renew-deadline, 10s; kube-scheduler 1.36 exits with that: " +
 			"write a longer lease, or a shorter deadline too"},
 		{flags.ControllerManager, []string{"--leader-elect-retry-period=10s"}, "error: 10s is " +
-			"not below five sixths of --leader-elect-renew-deadline, 10s; " +
+			"too long for --leader-elect-renew-deadline, 10s, which must be above 12s; " +
 			"kube-controller-manager 1.36 exits with that: write a longer deadline too, " +
 			"or a shorter period"},
 		{flags.Scheduler, []string{"--leader-elect-renew-deadline=30s", "--leader-elect=0"}, ""},
