@@ -69,9 +69,10 @@ type EncryptionKey struct {
 	Key            []byte
 }
 
-// Encryption returns the configuration, a secret itself, by which the API servers write Secrets to
-// etcd: with the first key or, if the user asks for it, in the clear. They read with every key and
-// in the clear in either case, so that a cluster can change from one to the other.
+// Encryption returns the configuration, a secret itself, by which the API servers write Secrets,
+// and the resources that the user names, to etcd: with the first key or, if the user asks for it,
+// in the clear. They read with every key and in the clear in either case, so that a cluster can
+// change from one to the other.
 func Encryption(p *plan.Plan, keys []EncryptionKey) []byte {
 	var providers list
 	for len(keys) > 0 {
@@ -89,8 +90,9 @@ func Encryption(p *plan.Plan, keys []EncryptionKey) []byte {
 	} else {
 		providers = append(providers, clear)
 	}
+	resources := append([]string{"secrets"}, p.Config.Spec.Security.EncryptedResources...)
 	return marshal(object{
 		"apiVersion": "apiserver.config.k8s.io/v1", "kind": "EncryptionConfiguration",
-		"resources": list{object{"resources": list{"secrets"}, "providers": providers}},
+		"resources": list{object{"resources": resources, "providers": providers}},
 	})
 }

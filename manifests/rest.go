@@ -22,30 +22,15 @@ type Object struct {
 	Namespace string
 	Name      string
 	Secret    bool // its content must not be shown
+	Guessed   bool // nothing says whether its kind has a namespace, and it names none
 	YAML      []byte
 
 	parsed *parsed
 }
 
-// clusterWide holds the built-in kinds without a namespace. An object of another kind is in the
-// namespace default if it names none, unless a CustomResourceDefinition among the objects says
-// otherwise.
-var clusterWide = map[string]bool{
-	"APIService": true, "CSIDriver": true, "CSINode": true, "CertificateSigningRequest": true,
-	"ClusterRole": true, "ClusterRoleBinding": true, "ClusterTrustBundle": true,
-	"ComponentStatus": true, "CustomResourceDefinition": true, "DeviceClass": true,
-	"FlowSchema": true, "IPAddress": true, "IngressClass": true, "MutatingAdmissionPolicy": true,
-	"MutatingAdmissionPolicyBinding": true, "MutatingWebhookConfiguration": true, "Namespace": true,
-	"Node": true, "PersistentVolume": true, "PriorityClass": true,
-	"PriorityLevelConfiguration": true, "ResourceSlice": true, "RuntimeClass": true,
-	"ServiceCIDR": true, "StorageClass": true, "StorageVersionMigration": true,
-	"ValidatingAdmissionPolicy": true, "ValidatingAdmissionPolicyBinding": true,
-	"ValidatingWebhookConfiguration": true, "VolumeAttachment": true, "VolumeAttributesClass": true,
-}
-
-// maxObject is the size of an object that etcd takes in one request, with room for what the API
-// server adds.
-const maxObject = 1 << 20
+// maxObject is the size of an object that etcd takes in one request, 1.5 MiB, with room for what
+// the API server adds.
+const maxObject = 3<<19 - 64<<10
 
 // header holds the fields of an object that Read needs.
 type header struct {
@@ -69,31 +54,50 @@ type header struct {
 // customResource is the kind that defines others.
 const customResource = "CustomResourceDefinition"
 
+// Mistake is why a document is no object of the API.
+type Mistake struct {
+	Line    int  // of the stream, from 1
+	Syntax  bool // it is not YAML, or has a key twice
+	Message string
+}
+
+// Error returns the line and the message.
+func (m *Mistake) Error() string { return fmt.Sprintf("line %d: %s", m.Line, m.Message) }
+
 // Read splits a stream of YAML documents into objects with their paths, in their order, without the
-// empty documents. It fails on the first document that is a list or no object, or that has a key
-// twice, with the document's place in the stream. It also fails if the API would refuse names of
-// objects, with all of these as joined errors.
-func Read(stream []byte) ([]Object, error) {
+// empty documents. Of a list, such as List or RoleList, it takes the items. It fails with a Mistake
+// on the first document that is no object, or that has a key twice. It also fails if the API would
+// refuse names of objects, with all of these as joined errors.
+//
+// Objects of a kind that a CustomResourceDefinition among them defines have the path that it says.
+// Of the others, those of clusterScoped, written Kind.group, and of well-known kinds have no
+// namespace. All others are in the namespace default if they name none.
+func Read(stream []byte, clusterScoped ...string) ([]Object, error) {
 	type resource struct {
 		plural  string
 		cluster bool
 	}
-	custom := map[string]resource{}
+	custom, namespaced := map[string]resource{}, map[string]bool{}
 	var heads []header
 	var bodies [][]byte
 	var all []*parsed
 	var wrong []error
-	for i, doc := range yamltext.Split(stream) {
+	for _, d := range split(stream) {
+		mistake := func(format string, args ...any) *Mistake {
+			return &Mistake{Line: d.line + comments(d.text), Message: fmt.Sprintf(format, args...)}
+		}
+		doc := d.text
 		var h header
 		text, err := yaml.YAMLToJSONStrict(doc)
 		if err != nil {
-			return nil, fmt.Errorf("document %d: %s", i+1, firstMistake(err))
+			inside, message := firstMistake(err)
+			return nil, &Mistake{Line: d.line + max(0, inside-1), Syntax: true, Message: message}
 		}
 		if string(text) == "null" {
 			continue
 		}
 		if !bytes.HasPrefix(text, []byte("{")) {
-			return nil, fmt.Errorf("document %d: not an object", i+1)
+			return nil, mistake("not an object")
 		}
 		// The spec of most kinds does not have the shape of a definition's; only the header must
 		// decode. A name may be a number, which this library reads as a string.
@@ -102,24 +106,23 @@ func Read(stream []byte) ([]Object, error) {
 		}
 		switch {
 		case h.APIVersion == "" || h.Kind == "":
-			return nil, fmt.Errorf("document %d: apiVersion or kind is missing", i+1)
-		case strings.HasSuffix(h.Kind, "List"):
-			return nil, fmt.Errorf("document %d: %s: lists cannot be applied; "+
-				"write its items as documents of their own", i+1, h.Kind)
+			return nil, mistake("apiVersion or kind is missing")
 		case h.Metadata.Name == "":
-			return nil, fmt.Errorf("document %d: %s has no metadata.name", i+1, h.Kind)
+			return nil, mistake("%s has no metadata.name%s", h.Kind, hintOf(h))
 		case len(text) > maxObject:
-			return nil, fmt.Errorf("document %d: %s %s has %d bytes as JSON; etcd takes no object "+
-				"above %d", i+1, h.Kind, h.Metadata.Name, len(text), maxObject)
+			return nil, mistake("%s %s has %d bytes as JSON; etcd takes no object above %d", h.Kind,
+				h.Metadata.Name, len(text), maxObject)
 		}
 		if problem := h.problem(); problem != "" {
-			wrong = append(wrong, fmt.Errorf("document %d: %s %q: %s", i+1, h.Kind, h.Metadata.Name,
-				problem))
+			wrong = append(wrong, mistake("%s %q: %s", h.Kind, h.Metadata.Name, problem))
 			continue
 		}
 		if h.Kind == customResource {
 			custom[h.Spec.Group+"/"+h.Spec.Names.Kind] = resource{h.Spec.Names.Plural,
 				h.Spec.Scope == "Cluster"}
+		}
+		if h.Metadata.Namespace != "" {
+			namespaced[h.APIVersion+" "+h.Kind] = true
 		}
 		heads, bodies = append(heads, h), append(bodies, doc)
 		all = append(all, &parsed{text: text})
@@ -134,10 +137,13 @@ func Read(stream []byte) ([]Object, error) {
 			return nil, fmt.Errorf("%s %s: apiVersion: %w", h.Kind, h.Metadata.Name, err)
 		}
 		known, isCustom := custom[gv.Group+"/"+h.Kind]
-		plural, cluster := known.plural, known.cluster
+		plural, cluster, guessed := known.plural, known.cluster, false
 		if !isCustom {
 			guess, _ := meta.UnsafeGuessKindToResource(gv.WithKind(h.Kind))
-			plural, cluster = guess.Resource, clusterWide[h.Kind] && h.Metadata.Namespace == ""
+			kind := schema.GroupKind{Group: gv.Group, Kind: h.Kind}
+			isCluster, isKnown := scope(kind, clusterScoped)
+			plural, cluster = guess.Resource, isCluster && h.Metadata.Namespace == ""
+			guessed = !isKnown && !namespaced[h.APIVersion+" "+h.Kind]
 		}
 		path := "/apis/" + h.APIVersion
 		if gv.Group == "" {
@@ -152,19 +158,49 @@ func Read(stream []byte) ([]Object, error) {
 		}
 		path += "/" + plural + "/" + url.PathEscape(h.Metadata.Name)
 		out = append(out, Object{Path: path, Kind: h.Kind, Namespace: h.Metadata.Namespace,
-			Name: h.Metadata.Name, Secret: h.Kind == "Secret", YAML: bodies[i], parsed: all[i]})
+			Name: h.Metadata.Name, Secret: h.Kind == "Secret", Guessed: guessed, YAML: bodies[i],
+			parsed: all[i]})
 	}
 	return out, nil
 }
 
-// firstMistake returns the first mistake that an error of the YAML decoder names, on one line.
-func firstMistake(err error) string {
+// firstMistake returns the first mistake that an error of the YAML decoder names, on one line, and
+// its line in the document, 0 if it has none.
+func firstMistake(err error) (line int, message string) {
 	text := yamltext.Message(err)
 	if _, after, ok := strings.Cut(text, "unmarshal errors:\n"); ok {
 		text, _, _ = strings.Cut(strings.TrimSpace(after), "\n")
 	}
-	if line, ok := strings.CutSuffix(text, ` key "apiVersion" already set in map`); ok {
-		return line + " another object begins here; write --- on a line before it"
+	if n, _ := fmt.Sscanf(strings.TrimPrefix(text, "yaml: "), "line %d:", &line); n == 1 {
+		_, text, _ = strings.Cut(text, ": ")
+		if strings.HasPrefix(text, "line ") {
+			_, text, _ = strings.Cut(text, ": ")
+		}
 	}
-	return text
+	if strings.HasSuffix(text, `key "apiVersion" already set in map`) {
+		text = "another object begins here; write --- on a line before it"
+	}
+	return line, text
+}
+
+// comments returns how many lines a document has before its first that is no comment.
+func comments(doc []byte) (n int) {
+	for line := range bytes.Lines(doc) {
+		if line = bytes.TrimSpace(line); len(line) > 0 && line[0] != '#' {
+			return n
+		}
+		n++
+	}
+	return 0
+}
+
+// hintOf returns what to do about an object without a name.
+func hintOf(h header) string {
+	switch {
+	case h.Kind == "Kustomization":
+		return ": it is for kustomize; name its folder in place of the file"
+	case strings.HasSuffix(h.Kind, "List"):
+		return ", nor items"
+	}
+	return ""
 }

@@ -75,15 +75,19 @@ spec: {group: example.com, scope: Cluster, names: {kind: Ox, plural: oxen}}
 func TestReadRefuses(t *testing.T) {
 	t.Parallel()
 	for name, row := range map[string]struct{ doc, want string }{
-		"not YAML": {"a: [", "document 1"},
-		"scalar":   {"hello", "document 1: not an object"},
-		"no kind":  {"apiVersion: v1", "document 1: apiVersion or kind is missing"},
-		"no name":  {"{apiVersion: v1, kind: Pod}", "document 1: Pod has no metadata.name"},
-		"list":     {"{apiVersion: v1, kind: List, items: []}", "lists cannot be applied"},
+		"not YAML": {"a: [", "line 1: "},
+		"scalar":   {"hello", "line 1: not an object"},
+		"no kind":  {"apiVersion: v1", "line 1: apiVersion or kind is missing"},
+		"no name":  {"{apiVersion: v1, kind: Pod}", "line 1: Pod has no metadata.name"},
+		"list":     {"{apiVersion: v1, kind: List}", "line 1: List has no metadata.name, nor it"},
+		"item": {"# roles\n---\napiVersion: v1\nkind: List\nitems:\n- kind: Pod\n- {apiVersion: " +
+			"v1, kind: Pod, metadata: {name: a}}\n", "line 6: apiVersion or kind is missing"},
+		"comment": {"---\n\n# a\n---\n# b\n\nkind: Pod\n", "line 7: apiVersion"},
+		"twice":   {"---\nkind: Pod\nkind: Pod\n", `line 3: key "kind" already set in map`},
 		"second": {"{apiVersion: v1, kind: Pod, metadata: {name: a}}\n---\nhello",
-			"document 2"},
+			"line 3: not an object"},
 		"slash": {"{apiVersion: v1, kind: ConfigMap, metadata: {name: a/b}}",
-			`document 1: ConfigMap "a/b": the API takes no name that is`},
+			`line 1: ConfigMap "a/b": the API takes no name that is`},
 		"parent": {"{apiVersion: rbac.authorization.k8s.io/v1, kind: Role, metadata: " +
 			"{name: ..}}", `Role "..": the API takes no name`},
 		"percent": {"{apiVersion: rbac.authorization.k8s.io/v1, kind: Role, metadata: " +
@@ -111,7 +115,7 @@ func TestReadRefuses(t *testing.T) {
 			"metadata: {name: x.example.com}, spec: {group: example.com, names: {kind: X, " +
 			"plural: ../x}}}", `spec.names.plural "../x"`},
 		"several": {"{apiVersion: v1, kind: Pod, metadata: {name: a/b}}\n---\n{apiVersion: " +
-			"v1, kind: Pod, metadata: {name: ..}}", `document 2: Pod ".."`},
+			"v1, kind: Pod, metadata: {name: ..}}", `line 3: Pod ".."`},
 		"large": {"{apiVersion: v1, kind: ConfigMap, metadata: {name: a}, data: {a: " +
 			strings.Repeat("x", 2<<20) + "}}", "etcd takes no object above"},
 	} {
@@ -120,5 +124,69 @@ func TestReadRefuses(t *testing.T) {
 			_, err := manifests.Read([]byte(row.doc))
 			require.ErrorContains(t, err, row.want)
 		})
+	}
+}
+
+// TestReadLists: the items of lists are objects of their own, with the version and kind of the list
+// if they name none; what only looks like a list is an object.
+func TestReadLists(t *testing.T) {
+	t.Parallel()
+	const stream = `apiVersion: v1
+kind: List
+items:
+- {apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: x}, data: {n: "1"}}
+- apiVersion: rbac.authorization.k8s.io/v1
+  kind: RoleList
+  items:
+  - metadata: {name: b, namespace: x}
+---
+apiVersion: example.com/v1
+kind: AllowList
+metadata: {name: c, namespace: x}
+spec: {items: 12345678901234567890}
+`
+	objects, err := manifests.Read([]byte(stream))
+	require.NoError(t, err)
+	var paths []string
+	for _, o := range objects {
+		paths = append(paths, o.Path)
+	}
+	require.Equal(t, []string{
+		"/api/v1/namespaces/x/configmaps/a",
+		"/apis/rbac.authorization.k8s.io/v1/namespaces/x/roles/b",
+		"/apis/example.com/v1/namespaces/x/allowlists/c",
+	}, paths)
+	unpacked := manifests.Unpack([]byte(stream))
+	again, err := manifests.Read(unpacked)
+	require.NoError(t, err)
+	require.Len(t, again, 3)
+	require.Equal(t, unpacked, manifests.Unpack(unpacked))
+	alone := []byte("# a comment\nkind: Pod\n")
+	require.Equal(t, alone, manifests.Unpack(alone))
+}
+
+// TestReadScopes: kinds without a namespace are those that a definition, the table or the caller
+// says; where nothing says it, an object without a namespace is a guess.
+func TestReadScopes(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		head, path string
+		guessed    bool
+	}{
+		{"{apiVersion: operator.tigera.io/v1, kind: Installation, ",
+			"/apis/operator.tigera.io/v1/installations/a", false},
+		{"{apiVersion: constraints.gatekeeper.sh/v1beta1, kind: K8sAnything, ",
+			"/apis/constraints.gatekeeper.sh/v1beta1/k8sanythings/a", false},
+		{"{apiVersion: example.com/v1, kind: Fabric, ", "/apis/example.com/v1/fabrics/a", false},
+		{"{apiVersion: example.com/v1, kind: Thing, ",
+			"/apis/example.com/v1/namespaces/default/things/a", true},
+		{"{apiVersion: apps/v1, kind: Deployment, ",
+			"/apis/apps/v1/namespaces/default/deployments/a", false},
+	} {
+		objects, err := manifests.Read([]byte(row.head+"metadata: {name: a}}"),
+			"Fabric.example.com")
+		require.NoError(t, err)
+		require.Equal(t, row.path, objects[0].Path)
+		require.Equal(t, row.guessed, objects[0].Guessed, row.path)
 	}
 }

@@ -35,6 +35,7 @@ func withHead(patch string) (string, error) {
 		}
 	}
 	simplify(&document)
+	writeNulls(&document)
 	text, err := yaml.Marshal(&document)
 	return string(text), err
 }
@@ -57,17 +58,26 @@ func isEmpty(n *yaml.Node) bool {
 	return n.Kind == yaml.ScalarNode && (n.Value == "" || n.ShortTag() == "!!null")
 }
 
+// writeNulls gives each empty value a form that the library writes as it read it: in brackets it
+// writes an empty string.
+func writeNulls(n *yaml.Node) {
+	if n.Kind == yaml.ScalarNode && n.Value == "" && n.ShortTag() == "!!null" {
+		n.Value = "null"
+	}
+	for _, below := range n.Content {
+		writeNulls(below)
+	}
+}
+
 // simplify gives each value a form that the library reads as it wrote it. The library (yaml v3.0.5)
-// writes lines behind | and > with another indentation and with more line ends, and it writes an
-// empty value in brackets as an empty string. Comments are removed: nobody reads them.
+// writes lines behind | and > with another indentation and with more line ends. Comments are
+// removed: nobody reads them.
 func simplify(n *yaml.Node) {
 	n.HeadComment, n.LineComment, n.FootComment = "", "", ""
 	switch {
 	case n.Kind != yaml.ScalarNode:
 	case n.Style&(yaml.LiteralStyle|yaml.FoldedStyle) != 0, strings.Contains(n.Value, "\n"):
 		n.Style = yaml.DoubleQuotedStyle
-	case n.Value == "" && n.ShortTag() == "!!null":
-		n.Value = "null"
 	}
 	for _, below := range n.Content {
 		simplify(below)

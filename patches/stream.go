@@ -47,6 +47,7 @@ func Read(stream []byte) (*Stream, error) {
 			if err == nil && hasInternals(res) {
 				err = fmt.Errorf("%s %s: %s", res.GetKind(), res.GetName(), internalsMessage)
 			}
+			writeNulls(res.YNode())
 			if !isLocal(res) {
 				s.entries = append(s.entries, entry{res: res, is: objectOf(res)})
 			}

@@ -226,8 +226,10 @@ var rightVariations = []func(*rand.Rand) variation{
 			name: fmt.Sprintf("a custom object %d", r.IntN(1000)),
 			addon: map[string]any{
 				"apiVersion": "example.com/v1", "kind": "Widget",
-				"metadata": map[string]any{"name": fmt.Sprintf("w-%d", r.IntN(1000))},
-				"spec":     map[string]any{"anything": []any{1, "two", true}},
+				"metadata": map[string]any{
+					"name": fmt.Sprintf("w-%d", r.IntN(1000)), "namespace": "default",
+				},
+				"spec": map[string]any{"anything": []any{1, "two", true}},
 			},
 		}
 	},

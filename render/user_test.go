@@ -10,11 +10,13 @@ import (
 	"kiln.dev/kiln/render/pack/cloudinit"
 )
 
-// TestMountsHideNothing: cloud-init must not mount anything over a file of the document.
+// TestMountsHideNothing: cloud-init must not mount anything over a file of the document, unless
+// what it hides is moved into the mount.
 func TestMountsHideNothing(t *testing.T) {
 	t.Parallel()
 	for folder, hidden := range map[string]string{
-		"/var/lib/kubelet":  "/var/lib/kubelet/",
+		"/var/lib/kubelet":  "",
+		"/var/lib":          "/var/lib/",
 		"/etc/":             "/etc/",
 		"/":                 "/etc/",
 		"/var/lib/kubelets": "",
@@ -28,6 +30,13 @@ func TestMountsHideNothing(t *testing.T) {
 		_, err = r.Node(0)
 		if hidden == "" {
 			require.NoError(t, err, folder)
+			c.Spec.Nodes[0].Delivery = config.Delivery{
+				Mode: "lean", URL: "https://example.com/{node}",
+			}
+			r, err = render.New(c, b)
+			require.NoError(t, err)
+			_, err = r.Node(0)
+			require.Equal(t, folder == "/var/lib/kubelet", err != nil, folder)
 		} else {
 			require.ErrorContains(t, err, "nodes[0].cloudConfig.mounts[0]: hides "+hidden)
 			require.ErrorContains(t, err, "mounts "+folder+";")

@@ -101,6 +101,9 @@ func (c *inspection) readPrograms() {
 		switch {
 		case path.Dir(f.Path) == plan.ManifestsDir:
 			programs, err := readOnce(&c.facts.pods, f.Content, machine.ReadPod)
+			if err != nil && f.Why == node.FromConfig {
+				continue // checkKinds says why
+			}
 			if err != nil {
 				c.fail("file %s: %w", f.Path, err)
 				continue

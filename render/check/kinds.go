@@ -2,6 +2,7 @@ package check
 
 import (
 	"bytes"
+	"fmt"
 	"path"
 	"slices"
 	"strings"
@@ -64,7 +65,8 @@ type head struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
 	Metadata   struct {
-		Name string `json:"name"`
+		Name      string `json:"name"`
+		Namespace string `json:"namespace"`
 	} `json:"metadata"`
 }
 
@@ -99,6 +101,7 @@ type document struct {
 // checker is a checker for a minor, and what it found in documents and static pods.
 type checker struct {
 	*kinds.Checker
+	guessed         map[string]bool // versions and kinds of which nobody knows the scope
 	documents, pods once.Values[[]kinds.Finding]
 }
 
@@ -107,7 +110,16 @@ func (d *document) findings(text []byte) []kinds.Finding {
 	if d.static {
 		return d.checker.StaticPod(text)
 	}
-	return append(d.checker.Check(text), machine.Findings(text)...)
+	findings := append(d.checker.Check(text), machine.Findings(text)...)
+	is := headOf(text)
+	if d.checker.guessed[is.APIVersion+" "+is.Kind] && is.Metadata.Namespace == "" {
+		group, _, _ := strings.Cut(is.APIVersion, "/")
+		findings = append(findings, kinds.Finding{Path: "metadata", Message: fmt.Sprintf("nothing "+
+			"says whether the kind has a namespace, because its definition is in no add-on; write "+
+			"metadata.namespace, or clusterScoped: [%s.%s] beside the path of the add-on", is.Kind,
+			group)})
+	}
+	return findings
 }
 
 // all returns what is wrong with the document, and looks at each content once.
@@ -126,6 +138,7 @@ func (f *facts) checker(minor int) *checker {
 		return known.(*checker)
 	}
 	var definitions [][]byte
+	guessed := map[string]bool{}
 	subnets := f.cluster.Plan.ServiceSubnets
 	for _, o := range f.cluster.Objects {
 		if o.Kind == "ServiceCIDR" {
@@ -134,12 +147,16 @@ func (f *facts) checker(minor int) *checker {
 		if o.Kind == kinds.Definition {
 			definitions = append(definitions, o.YAML)
 		}
+		if o.Guessed {
+			version, _, _ := strings.Cut(strings.TrimPrefix(o.Path, "/apis/"), "/namespaces/")
+			guessed[version+" "+o.Kind] = true
+		}
 	}
 	made := kinds.New(minor, definitions...)
 	made.AnyPlugin = f.cluster.Plan.Config.Spec.Images[target.CoreDNS] != ""
 	made.ServiceSubnets = subnets
 	made.Nodes = f.cluster.Plan.NodeNames()
-	known, _ := f.checkers.LoadOrStore(minor, &checker{Checker: made})
+	known, _ := f.checkers.LoadOrStore(minor, &checker{Checker: made, guessed: guessed})
 	return known.(*checker)
 }
 
@@ -148,6 +165,14 @@ func (f *facts) checker(minor int) *checker {
 func (c *inspection) problem(d *document, finding kinds.Finding) (p config.Problem, ok bool) {
 	found := func(text []byte) bool { return slices.Contains(d.findings(text), finding) }
 	cause := c.cluster.Cause(c.machine, d.File, finding.Path, finding.Inner, found)
+	if cause.File == "" && d.Why == node.FromConfig {
+		message := finding.String()
+		if d.Secret != "" { // a finding may quote a value
+			message = "is not what its reader takes; kiln shows nothing of a secret: validate it " +
+				"once with example values, without secret and in another folder"
+		}
+		return c.cluster.Plan.Config.Problemf(d.From[0], "%s: %s", d.Path, message), true
+	}
 	if cause.File == "" || cause.Field == "" {
 		return p, false
 	}

@@ -3,6 +3,7 @@ package check
 import (
 	"maps"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -56,8 +57,17 @@ var unitSettings = []string{
 	"ExecStart=", "ExecStartPre=", "ExecStartPost=", "ExecReload=", "ExecStop=",
 }
 
+// execStart matches the command of a unit.
+var execStart = regexp.MustCompile(`(?m)^[ \t]*ExecStart[ \t]*=`)
+
 // checkUnit checks that the files in a unit's conditions and commands exist.
 func (c *inspection) checkUnit(f node.File) {
+	if f.Why == node.FromConfig && path.Dir(f.Path) == path.Dir(plan.KubeletDropIn) &&
+		execStart.Match(f.Content) {
+		c.errs = append(c.errs, config.Problems{c.cluster.Plan.Config.Problemf(f.From[0],
+			"%s: changes ExecStart of kubelet.service, which is kiln's; write the fields of "+
+				"kubelet, or kubeletExtraArgs", f.Path)})
+	}
 	for line := range strings.Lines(strings.ReplaceAll(string(f.Content), "\\\n", " ")) {
 		for _, setting := range unitSettings {
 			command, found := strings.CutPrefix(line, setting)

@@ -13,8 +13,9 @@ import (
 	"kiln.dev/kiln/render/text/yamltext"
 )
 
-// The most bytes of a file that cluster.yaml names, of all files of a folder, and of all files that
-// the settings of one layer name. The same file counts wherever it is named: it is packed as often.
+// The most bytes of a file that cluster.yaml names, of an add-on, a file or all files of a folder,
+// and of all files that the settings of one layer name. The same file counts wherever it is named:
+// it is packed as often.
 const (
 	maxText   = 1 << 20
 	maxFolder = 10 << 20
@@ -155,7 +156,7 @@ func (l *loader) text(name, todo string, at *yamltext.Location) {
 		if info.IsDir() {
 			return errors.New("is a folder; name a file")
 		}
-		data, err := readFile(l.dir, clean, info)
+		data, err := readFile(l.dir, clean, info, maxText)
 		if err == nil {
 			l.source.texts[clean] = data
 		}
@@ -175,7 +176,7 @@ func (l *loader) text(name, todo string, at *yamltext.Location) {
 func (l *loader) addon(name string, at *yamltext.Location) {
 	l.once("addon", name, at, func(clean string, info fs.FileInfo) error {
 		if !info.IsDir() {
-			data, err := readFile(l.dir, clean, info)
+			data, err := readFile(l.dir, clean, info, maxFolder)
 			if err == nil {
 				l.source.texts[clean] = data
 			}
@@ -269,27 +270,29 @@ func reason(err error) string {
 	return err.Error()
 }
 
-// readFile reads a regular file of at most maxText bytes. info is the result of stat: opening a
+// readFile reads a regular file of at most so many bytes. info is the result of stat: opening a
 // FIFO would wait for ever. The error comes for other files, for longer ones and for those that
 // cannot be read.
-func readFile(dir fs.FS, name string, info fs.FileInfo) ([]byte, error) {
+func readFile(dir fs.FS, name string, info fs.FileInfo, limit int64) ([]byte, error) {
 	if !info.Mode().IsRegular() {
 		return nil, errors.New("is not a regular file")
 	}
-	if info.Size() > maxText {
-		return nil, fmt.Errorf("has %d bytes; at most 1 MiB (%d) are read", info.Size(), maxText)
+	if info.Size() > limit {
+		return nil, fmt.Errorf("has %d bytes; at most %d MiB (%d) are read", info.Size(),
+			limit>>20, limit)
 	}
 	f, err := dir.Open(name)
 	if err != nil {
 		return nil, fmt.Errorf("cannot be read: %s", reason(err))
 	}
 	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, maxText+1))
+	data, err := io.ReadAll(io.LimitReader(f, limit+1))
 	if err != nil {
 		return nil, fmt.Errorf("cannot be read: %s", reason(err))
 	}
-	if len(data) > maxText {
-		return nil, fmt.Errorf("grew while it was read; at most 1 MiB (%d) are read", maxText)
+	if int64(len(data)) > limit {
+		return nil, fmt.Errorf("grew while it was read; at most %d MiB (%d) are read", limit>>20,
+			limit)
 	}
 	return data, nil
 }
@@ -314,7 +317,7 @@ func readFolder(dir fs.FS, root string) (map[string][]byte, error) {
 		if err != nil {
 			return fmt.Errorf("cannot be read: %s: %s", name, reason(err))
 		}
-		data, err := readFile(dir, name, info)
+		data, err := readFile(dir, name, info, maxFolder)
 		if err != nil {
 			return fmt.Errorf("cannot be used: %s %w", name, err)
 		}

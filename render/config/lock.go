@@ -43,7 +43,7 @@ func readLock(config string, dir fs.FS) (*Locked, Problems) {
 	}
 	var data []byte
 	if err == nil {
-		data, err = readFile(dir, path.Base(full), info)
+		data, err = readFile(dir, path.Base(full), info, maxText)
 	}
 	if err != nil {
 		r.add(0, 0, "", "cannot be read: "+reason(err))

@@ -24,8 +24,8 @@ var (
 	ownFolders = []string{
 		"/etc/etcd",
 		"/etc/kiln",
-		"/etc/kubernetes",
-		"/etc/systemd/system/kubelet.service.d",
+		"/etc/kubernetes/apiserver",
+		"/etc/kubernetes/pki",
 		"/var/lib/etcd",
 		"/var/lib/kiln",
 		"/var/lib/kubelet",
@@ -35,6 +35,13 @@ var (
 		"/etc/cni/net.d/10-flannel.conflist",
 		"/etc/containerd/config.toml",
 		"/etc/hostname",
+		"/etc/kubernetes/haproxy.cfg",
+		"/etc/kubernetes/manifests/etcd.yaml",
+		"/etc/kubernetes/manifests/haproxy.yaml",
+		"/etc/kubernetes/manifests/kube-apiserver.yaml",
+		"/etc/kubernetes/manifests/kube-controller-manager.yaml",
+		"/etc/kubernetes/manifests/kube-scheduler.yaml",
+		"/etc/kubernetes/manifests/kube-vip.yaml",
 		"/etc/modules-load.d/90-kiln.conf",
 		"/etc/sysctl.d/90-kiln.conf",
 		"/etc/systemd/network/05-kiln-pods.network",
@@ -48,6 +55,9 @@ var (
 		"/etc/systemd/system/kiln-wall.service",
 		"/etc/systemd/system/kiln.service",
 		"/etc/systemd/system/kubelet.service",
+		"/etc/systemd/system/kubelet.service.d/10-kubeadm.conf",
+		"/etc/systemd/system/kubelet.service.d/20-kiln-wall.conf",
+		"/etc/systemd/system/kubelet.service.d/kubeadm.conf",
 		"/etc/systemd/system/nftables.service.d/90-kiln.conf",
 	}
 )
@@ -122,6 +132,7 @@ func ownPath(name string) bool {
 		}
 	}
 	return slices.Contains(ownFiles, name) ||
+		path.Dir(name) == "/etc/kubernetes" && path.Ext(name) == ".conf" || // kubeconfigs
 		strings.HasPrefix(name, NetworkdPrefix) || strings.HasPrefix(name, KeyfilePrefix)
 }
 

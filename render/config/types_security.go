@@ -11,6 +11,10 @@ type Security struct {
 	// Encryption is how etcd stores Secrets. secretbox: encrypted with the key of the bundle.
 	// identity: not encrypted; Secrets that were encrypted earlier stay readable.
 	Encryption string `json:"encryption,omitempty" enum:"secretbox,identity" default:"secretbox"`
+	// EncryptedResources are further resources that etcd stores as it stores Secrets. Each is
+	// RESOURCE of the core group, or RESOURCE.GROUP. Objects that are there already are encrypted
+	// when somebody writes them again.
+	EncryptedResources []string `json:"encryptedResources,omitempty" example:"[configmaps]"`
 	// PodSecurity limits the pods in namespaces that have no Pod Security labels of their own.
 	PodSecurity PodSecurity `json:"podSecurity,omitempty"`
 	// MetadataService says whether pods may reach the platform's metadata service. That service

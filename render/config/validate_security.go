@@ -2,6 +2,7 @@ package config
 
 import (
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -26,8 +27,36 @@ func (c *Cluster) ProtectKernelDefaults(m *Effective) bool {
 	return c.Spec.Security.Hardened()
 }
 
-// security checks the exempt namespaces, and the flags of the API server that contradict the
-// profile.
+// coreResources are what the API server stores of the core group, beside Secrets.
+var coreResources = strings.Fields("configmaps endpoints events limitranges namespaces nodes " +
+	"persistentvolumeclaims persistentvolumes pods podtemplates replicationcontrollers " +
+	"resourcequotas serviceaccounts services")
+
+// encryptedResources checks the names of resources.
+func (v *checker) encryptedResources() {
+	list := v.c.Spec.Security.EncryptedResources
+	for i, name := range list {
+		at := v.spec.Key("security").Key("encryptedResources").Index(i)
+		switch first := slices.Index(list, name); {
+		case name == "secrets":
+			v.report(at, "Secrets are as encryption says; remove it")
+		case first < i:
+			v.report(at, "%s is already encryptedResources[%d]; remove one", quote(name), first)
+		case !groupResource.MatchString(name):
+			v.report(at, "%s is not a resource; write it like widgets.example.com, without "+
+				"capital letters and *", quote(name))
+		case !strings.Contains(name, ".") && !slices.Contains(coreResources, name):
+			v.report(at, "%s is not a resource of the core group; write its group too, such as "+
+				"deployments.apps", quote(name))
+		}
+	}
+}
+
+// groupResource matches the plural name of a resource, and its group.
+var groupResource = regexp.MustCompile(`^[a-z0-9]+(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*$`)
+
+// security checks the exempt namespaces, the encrypted resources, and the flags of the API server
+// that contradict the profile.
 func (v *checker) security() {
 	at := v.spec.Key("security").Key("podSecurity").Key("exemptNamespaces")
 	seen := map[string]int{}
@@ -44,6 +73,7 @@ func (v *checker) security() {
 		}
 		seen[name] = i
 	}
+	v.encryptedResources()
 	args := v.spec.Key("controlPlane").Key("apiServer").Key("extraArgs")
 	v.authorization(args)
 	if !v.c.Spec.Security.Hardened() {

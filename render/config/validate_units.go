@@ -14,10 +14,13 @@ import (
 // with which Ignition checks units, does not (go-systemd v22.5.0, SYSTEMD_LINE_MAX).
 const maxUnitLine = 2048
 
+// kubeletUnit is the kubelet's unit. A user may add drop-ins to it.
+const kubeletUnit = "kubelet.service"
+
 // ownUnits are units of kiln's whose names no user may take, on any machine. Package assembly
 // refuses those that kiln writes on this machine alone.
 var ownUnits = []string{
-	"kubelet.service", "kiln.service", "kiln-wall.service", target.SystemUnit,
+	kubeletUnit, "kiln.service", "kiln-wall.service", target.SystemUnit,
 }
 
 // unitSuffixes are the kinds of units that files or drop-ins configure (systemd.unit(5)).
@@ -86,6 +89,10 @@ func (v *checker) escapedName(u *Unit, at *yamltext.Location) {
 func (v *checker) unit(u *Unit, at *yamltext.Location) {
 	hasContent := u.Content != "" || u.ContentFrom != "" ||
 		v.has(at.Key("content")) || v.has(at.Key("contentFrom"))
+	if u.Name == kubeletUnit && (hasContent || u.Enabled || u.Masked) {
+		v.report(at, "kubelet.service is kiln's; write dropIns alone, or the fields of kubelet")
+		return
+	}
 	if u.Enabled && u.Masked {
 		v.report(at.Key("masked"), "a unit cannot be both enabled and masked; remove one")
 	}
@@ -119,14 +126,7 @@ func (v *checker) dropIns(u *Unit, at *yamltext.Location) {
 			v.report(here.Key("name"), "%s is already dropIns[%d]; remove one",
 				quote(d.Name), first)
 		case ownPath("/etc/systemd/system/" + u.Name + ".d/" + d.Name):
-			if u.Name == "kubelet.service" {
-				v.report(here.Key("name"), "%s is of kubelet.service, which is kiln's with all "+
-					"its drop-ins; write the fields of kubelet, kubeletExtraArgs or "+
-					"limits", quote(d.Name))
-			} else {
-				v.report(here.Key("name"), "%s is written by kiln; choose another "+
-					"name", quote(d.Name))
-			}
+			v.report(here.Key("name"), "%s is written by kiln; choose another name", quote(d.Name))
 		}
 		seen[d.Name] = i
 		if problem := unitProblem(d.Content); problem != "" {
@@ -171,7 +171,7 @@ func unitNameProblem(name string) string {
 	case !unitName.MatchString(name):
 		return "has characters that unit names do not have; " +
 			`write letters, digits and ":-_.@", others escaped as systemd-escape does (\x20)`
-	case slices.Contains(ownUnits, name):
+	case slices.Contains(ownUnits, name) && name != kubeletUnit:
 		return "is written by kiln; use the fields of cluster.yaml or a patch instead"
 	}
 	return ""

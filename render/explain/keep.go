@@ -49,6 +49,8 @@ func (k *kept) object() manifests.Object {
 type keeper struct {
 	texts map[string]*kept // of the last stage
 	paths map[string]*kept // in the API
+
+	clusterScoped []string // of manifests.Read
 }
 
 // keep returns the objects of a stream. It parses those that are not in the stream before. Where
@@ -56,7 +58,7 @@ type keeper struct {
 func (k *keeper) keep(stream []byte) (all []*kept, err error) {
 	read := map[string]manifests.Object{}
 	if bytes.Contains(stream, []byte("CustomResourceDefinition")) {
-		objects, err := manifests.Read(stream)
+		objects, err := manifests.Read(stream, k.clusterScoped...)
 		if err != nil {
 			return nil, err
 		}
@@ -73,7 +75,7 @@ func (k *keeper) keep(stream []byte) (all []*kept, err error) {
 		case isRead && is != nil && is.Path != o.Path:
 			is = nil
 		case !isRead && is == nil:
-			objects, err := manifests.Read(doc)
+			objects, err := manifests.Read(doc, k.clusterScoped...)
 			if err != nil {
 				return nil, err
 			}

@@ -84,7 +84,7 @@ func (r *Explainer) stageSource(
 // nearest map or list around it, and 0 if it has no such object.
 func positionInStream(stream []byte, o manifests.Object, p yamltext.Path) (line, column int) {
 	made := yamltext.Documents(o.YAML)
-	for _, d := range yamltext.Documents(stream) {
+	for _, d := range yamltext.Unpack(yamltext.Documents(stream)) {
 		if stringAt(d, "kind") != o.Kind || stringAt(d, "metadata.name") != o.Name {
 			continue
 		}

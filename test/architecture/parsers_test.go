@@ -57,7 +57,8 @@ var readers = map[string][]string{
 	},
 	opened: {
 		"cmd/kiln/apiserver.checkNamed",
-		"manifests.Read", "patches.Apply", "patches.count", "patches.failed", "patches.failure",
+		"manifests.Read", "manifests.unpack",
+		"patches.Apply", "patches.count", "patches.failed", "patches.failure",
 		"patches.inline",
 		"patches.kustomize",
 		"patches.noteObjects", "patches.notePatch", "patches.renames",

@@ -170,7 +170,7 @@ var Things = []Thing{
 
 	{
 		Name: OwnFiles, Gap: "no disk is full, and none read-only to root", right: true,
-		Tests: []string{"TestCutOff", "TestNeverReadable", "TestBootsAgain"},
+		Tests: []string{"TestCutOff", "TestNeverReadable", "TestBootsAgain", "TestUncover"},
 		look:  right(OwnFiles, ownFiles),
 	},
 	{

@@ -155,6 +155,7 @@ var forms = []struct {
 			"requestheader-group-headers", "requestheader-username-headers"},
 		`|.+`, "names" + commas,
 	},
+	{[]string{"cpu-manager-policy-options"}, `.+`, pairsOf},
 	{[]string{"leader-elect-resource-name", "leader-elect-resource-namespace"}, `.+`, "a name"},
 	{
 		[]string{"eviction-minimum-reclaim", "eviction-soft-grace-period"},

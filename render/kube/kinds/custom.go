@@ -108,7 +108,6 @@ func (w *walk) checkSchema(v any, s *schema, at *yamltext.Location, root bool) {
 		return
 	}
 	if v == nil {
-		// The API server drops a null that is not allowed, if there is a default.
 		if !s.Nullable && s.Default == nil && s.Type != "" {
 			w.add(at, "want %s, got nothing", typeNames[s.Type])
 		}
@@ -147,7 +146,8 @@ func (w *walk) checkSchema(v any, s *schema, at *yamltext.Location, root bool) {
 }
 
 // customMap checks the keys of a map. The API server knows apiVersion, kind and metadata of a whole
-// object by itself.
+// object by itself. It drops a key with null where null is not allowed
+// (PruneNonNullableNullsWithoutDefaults of k8s.io/apiextensions-apiserver v0.36.3).
 func (w *walk) customMap(m map[string]any, s *schema, at *yamltext.Location, root bool) {
 	for _, key := range slices.Sorted(maps.Keys(m)) {
 		if w.full() {
@@ -162,10 +162,13 @@ func (w *walk) customMap(m map[string]any, s *schema, at *yamltext.Location, roo
 			continue
 		}
 		if p, ok := s.Properties[key]; ok {
-			w.checkSchema(m[key], &p, at.Key(key), false)
+			if m[key] != nil {
+				w.checkSchema(m[key], &p, at.Key(key), false)
+			}
 			continue
 		}
 		switch more := s.AdditionalProperties; {
+		case more.schema != nil && m[key] == nil:
 		case more.schema != nil:
 			w.checkSchema(m[key], more.schema, at.Key(key), false)
 		case !more.free && !s.PreserveUnknown:
@@ -178,7 +181,8 @@ func (w *walk) customMap(m map[string]any, s *schema, at *yamltext.Location, roo
 		}
 	}
 	for _, name := range s.Required {
-		if _, ok := m[name]; !ok && s.Properties[name].Default == nil {
+		p := s.Properties[name]
+		if v, ok := m[name]; (!ok || v == nil && !p.Nullable) && p.Default == nil {
 			w.add(at, "%s is missing", name)
 		}
 	}

@@ -106,7 +106,6 @@ func TestCustom(t *testing.T) {
 		{name: "types", text: head + "spec: {size: big, tags: {}, limits: {a: b}, port: 1.5, " +
 			"name: null}\n", want: []string{
 			"spec.limits.a: want a whole number, got a string",
-			"spec.name: want a string, got nothing",
 			"spec.port: want a whole number or a string, got a number",
 			"spec.size: want a whole number, got a string",
 			"spec.tags: want a list, got a map",

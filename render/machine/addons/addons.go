@@ -3,6 +3,7 @@
 package addons
 
 import (
+	"errors"
 	"fmt"
 
 	"kiln.dev/kiln/manifests"
@@ -15,12 +16,13 @@ import (
 
 // Addon is an add-on that was read.
 type Addon struct {
-	Stream  []byte             // its documents
+	Stream  []byte             // its documents, without lists
 	Objects []manifests.Object // in the order of the documents
 
 	field, path string
 	folder      bool
-	docs        []yamltext.Document // of Stream, after the first problem
+	text        []byte              // of the file
+	docs        []yamltext.Document // of Objects, in the text, after the first problem
 }
 
 // Read reads the add-on at a path, which a field of the configuration names. A file is taken
@@ -49,25 +51,43 @@ func read(c *config.Cluster, field, path string) (*Addon, error) {
 		return nil, fmt.Errorf("%s:%w", path, err)
 	}
 	var err error
-	a.Objects, err = manifests.Read(a.Stream)
-	if err != nil && !a.folder {
-		f, ok := yamltext.Template(a.Stream)
-		if !ok {
-			f, ok = yamltext.FindFault(a.Stream, nil)
-		}
-		if ok {
-			return nil, fmt.Errorf("%s:%d:%d: %s", path, f.Line, f.Column, f.Message)
-		}
+	if a.Objects, err = manifests.Read(a.Stream, c.ClusterScoped()...); err != nil {
+		return nil, a.mistakes(err)
 	}
-	if err != nil {
-		return nil, wording.PrefixErrors(path, err)
-	}
+	a.text, a.Stream = a.Stream, manifests.Unpack(a.Stream)
 	if a.folder && len(a.Objects) == 0 {
 		return nil, fmt.Errorf("%s: kustomize builds no object from it; "+
 			"name the files with objects under resources in its kustomization, "+
 			"or remove the add-on", path)
 	}
 	return a, nil
+}
+
+// mistakes returns the error of manifests.Read with places in the file. A folder has none, since
+// kustomize wrote the stream.
+func (a *Addon) mistakes(err error) error {
+	var all []error
+	for _, err := range wording.SplitErrors(err) {
+		m, ok := errors.AsType[*manifests.Mistake](err)
+		switch {
+		case !ok:
+			all = append(all, fmt.Errorf("%s: %w", a.path, err))
+		case a.folder:
+			all = append(all, fmt.Errorf("%s: %s", a.path, m.Message))
+		case m.Syntax:
+			f, found := yamltext.Template(a.Stream)
+			if !found {
+				f, found = yamltext.FindFault(a.Stream, nil)
+			}
+			if !found {
+				f = yamltext.Fault{Line: m.Line, Column: 1, Message: m.Message}
+			}
+			all = append(all, fmt.Errorf("%s:%d:%d: %s", a.path, f.Line, f.Column, f.Message))
+		default:
+			all = append(all, fmt.Errorf("%s:%d:1: %s", a.path, m.Line, m.Message))
+		}
+	}
+	return errors.Join(all...)
 }
 
 // problem returns a problem of the i-th object, at the line of the value at a path in it. The
@@ -80,7 +100,7 @@ func (a *Addon) problem(
 		return p
 	}
 	if a.docs == nil { // once: each object may have problems
-		a.docs = yamltext.Documents(a.Stream)
+		a.docs = yamltext.Unpack(yamltext.Documents(a.text))
 	}
 	docs := a.docs
 	if len(docs) != len(a.Objects) {

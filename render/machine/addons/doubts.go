@@ -26,7 +26,7 @@ func Warnings(p *plan.Plan, objects []manifests.Object) (out config.Problems) {
 		if o.Decode(&is) == nil {
 			hooks = is.Metadata.Annotations["helm.sh/hook"]
 		}
-		if hooks != "" {
+		if strings.Contains(hooks, "-install") { // others are refused
 			out = append(out, config.Warning(config.WarnHook, "%s: Helm applies it at %s, and "+
 				"removes some of its kind afterwards; the first boot applies it once, in its "+
 				"order, and leaves it", describe(o), hooks))

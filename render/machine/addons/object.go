@@ -3,6 +3,7 @@ package addons
 import (
 	"fmt"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -16,6 +17,7 @@ import (
 type judge struct {
 	plan    *plan.Plan
 	objects []*object
+	felix   bool // its definition says that it follows the mode of kube-proxy
 }
 
 // object is an object that was decoded.
@@ -37,6 +39,8 @@ func newJudge(p *plan.Plan, objects []manifests.Object) *judge {
 		return j
 	}
 	for _, from := range objects {
+		j.felix = j.felix || strings.HasPrefix(from.Name, "felixconfigurations.") &&
+			followsProxy.Match(from.YAML)
 		o := &object{Object: from}
 		template, err := o.PodTemplate()
 		if err != nil || template == nil && !slices.Contains(readKinds, o.Kind) ||
@@ -48,6 +52,10 @@ func newJudge(p *plan.Plan, objects []manifests.Object) *judge {
 	}
 	return j
 }
+
+// followsProxy matches the default of Calico 3.32 and later: Felix takes nftables if kube-proxy
+// does (https://github.com/projectcalico/calico/pull/11629).
+var followsProxy = regexp.MustCompile(`nftablesMode:\n +default: Auto\n`)
 
 // configMap returns the ConfigMap of that name; an empty object if there is none.
 func (j *judge) configMap(name string) *object {
@@ -135,6 +143,7 @@ func (o *object) bringsCNI() bool {
 			return false
 		}
 		folder := path.Clean(v.HostPath.Path)
-		return folder == plan.CNIConfDir || folder == path.Dir(plan.CNIConfDir)
+		cni := path.Dir(plan.CNIConfDir)
+		return folder == plan.CNIConfDir || folder == cni || folder == path.Dir(cni)
 	})
 }

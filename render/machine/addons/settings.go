@@ -190,7 +190,7 @@ func calicoTables(j *judge, o *object) []string {
 			value = other.text("spec", "nftablesMode")
 		}
 	}
-	if value == "" {
+	if value == "" && !j.felix {
 		value = "Disabled"
 	}
 	return []string{value}

@@ -37,11 +37,15 @@ func (t *tree) addCloudConfig(keys map[string]any) error {
 	return err
 }
 
+// ofSystem are folders in which the system's own programs have files open when cloud-init mounts.
+var ofSystem = []string{"/", "/etc", "/usr", "/var", "/var/lib"}
+
 // hiddenByMounts returns a problem for each mount that hides a file of the document: cloud-init
-// writes the files before it mounts.
+// writes the files before it mounts. What a whole document writes is moved into the mount, but not
+// from a folder of the system.
 func (t *tree) hiddenByMounts(keys map[string]any) (problems config.Problems) {
 	field := t.m.Settings.Source["cloudConfig.mounts"] + ".cloudConfig.mounts"
-	for i, mount := range mountsOf(keys) {
+	for i, mount := range node.Mounts(keys) {
 		folder := mount[1]
 		if !path.IsAbs(folder) {
 			continue
@@ -50,28 +54,23 @@ func (t *tree) hiddenByMounts(keys map[string]any) (problems config.Problems) {
 		hidden := slices.IndexFunc(t.n.Files, func(f node.File) bool {
 			return strings.HasPrefix(f.Path, below)
 		})
-		if hidden >= 0 {
+		remedy := ""
+		switch {
+		case hidden < 0:
+		case slices.Contains(ofSystem, path.Clean(folder)):
+			remedy = "mount a folder that is not the system's, such as /var/lib/kubelet, " +
+				"/var/lib/etcd or /var/lib/containerd, or bring the mount with the image"
+		case !slices.Contains([]string{"", "whole"}, t.m.Settings.Delivery.Mode):
+			remedy = "write delivery.mode: whole, or mount a folder in which the document writes " +
+				"nothing, such as /var/lib/etcd or /var/lib/containerd"
+		}
+		if remedy != "" {
 			problems = append(problems, t.Plan.Config.Problemf(element(field, i),
-				"hides %s, which cloud-init writes before it mounts %s; mount a folder in which "+
-					"the document writes nothing, such as /var/lib/etcd or /var/lib/containerd",
-				t.n.Files[hidden].Path, folder))
+				"hides %s, which cloud-init writes before it mounts %s; %s",
+				t.n.Files[hidden].Path, folder, remedy))
 		}
 	}
 	return problems
-}
-
-// mountsOf returns the mounts of keys, each with its columns and at least two.
-func mountsOf(keys map[string]any) (out [][]string) {
-	mounts, _ := keys["mounts"].([]any)
-	for _, mount := range mounts {
-		columns, _ := mount.([]any)
-		texts := make([]string, max(len(columns), 2))
-		for i, column := range columns {
-			texts[i], _ = column.(string)
-		}
-		out = append(out, texts)
-	}
-	return out
 }
 
 // sandboxed: kiln.service has mounts of its own there (ProtectSystem, ProtectHome, PrivateTmp).
@@ -79,7 +78,7 @@ var sandboxed = regexp.MustCompile(`^/(boot|efi|home|root|run|tmp|usr|var/tmp)(/
 
 // mounted returns the folders where cloud-init mounts a disk at boot, and the hook can see it.
 func mounted(keys map[string]any) (folders []string) {
-	for _, mount := range mountsOf(keys) {
+	for _, mount := range node.Mounts(keys) {
 		isSwap := len(mount) > 2 && mount[2] == "swap"
 		isLater := len(mount) > 3 && slices.Contains(strings.Split(mount[3], ","), "noauto")
 		folder := path.Clean(mount[1])

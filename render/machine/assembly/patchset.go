@@ -266,7 +266,15 @@ func (s *PatchSet) applyUser(base []byte, user []*Patch, watch PatchWatch) ([]by
 // grown returns the text of a stream. It fails if the patches have added too much to its base.
 func grown(stream *patches.Stream, base []byte) ([]byte, error) {
 	out, err := stream.Bytes()
-	if n := len(out) - len(base); err == nil && n > patches.MaxAdded {
+	n := len(out) - len(base)
+	if err == nil && n > patches.MaxAdded { // JSON is longer as kustomize writes it
+		var plain *patches.Stream
+		if plain, err = patches.Read(base); err == nil {
+			base, err = plain.Bytes()
+			n = len(out) - len(base)
+		}
+	}
+	if err == nil && n > patches.MaxAdded {
 		return nil, &patches.TooMuch{Message: fmt.Sprintf("the patches up to this one add %d "+
 			"bytes; at most 1 MiB (%d), because no file of a machine may be larger",
 			n, patches.MaxAdded)}

@@ -13,6 +13,7 @@ import (
 
 	"kiln.dev/kiln/render/facts/node"
 	"kiln.dev/kiln/render/pack/cloudinit"
+	"kiln.dev/kiln/test/need"
 	"kiln.dev/kiln/test/script"
 )
 
@@ -191,4 +192,42 @@ func TestBeginAgain(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "var/lib/kiln/state"), nil, 0o600))
 	run()
 	require.Equal(t, all, marks())
+}
+
+// TestUncover: what a mount hides is moved into it, with modes, over what an older machine left
+// there; nothing stays below. Without a mount, and a second time, nothing happens. The line comes
+// before all others, and is read back.
+func TestUncover(t *testing.T) {
+	t.Parallel()
+	need.Program(t, need.OwnFiles)
+	folder := filepath.Join(t.TempDir(), "kubelet")
+	n := &node.Node{
+		Name: "a", Files: []node.File{{Path: folder + "/pki/key", Mode: 0o600}},
+		Links:       []node.Link{{Path: "/x", Target: "y"}},
+		CloudConfig: []byte(`{"mounts":[["LABEL=a","` + folder + `"],["LABEL=b","/data"]]}`),
+	}
+	all := commands(t, n, "bootcmd")
+	lines := all[len(all)-1][5:]
+	require.Contains(t, lines[0], " -- "+folder)
+	require.NotContains(t, strings.Join(lines[1:], "\n"), "mount --bind")
+	cmd := exec.Command("unshare", "--mount", "sh", "-euc", `
+mkdir -p "$1/pki" && echo new >"$1/pki/key" && chmod 600 "$1/pki/key" && chmod 700 "$1"
+sh -c "$2" && [ -e "$1/pki/key" ]
+mount -t tmpfs -o mode=755 none "$1" && mkdir "$1/pki" "$1/kept" && echo old >"$1/pki/key"
+sh -c "$2" && sh -c "$2"
+stat -c '%a %n' "$1" "$1"/*/key && cat "$1/pki/key" && ls "$1"
+umount "$1" && ls "$1" && ! mount | grep kiln-below`, "sh", folder, lines[0])
+	out, err := cmd.CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	require.Equal(t, "700 "+folder+"\n600 "+folder+"/pki/key\nnew\nkept\npki\n", string(out))
+
+	doc, err := new(cloudinit.Packer).Pack(n, 0, false)
+	require.NoError(t, err)
+	_, err = cloudinit.Unpack(doc)
+	require.NoError(t, err)
+	for _, other := range []string{"/data", "/"} {
+		changed := strings.Replace(string(doc), " -- "+folder, " -- "+other, 1)
+		_, err = cloudinit.Unpack([]byte(changed))
+		require.ErrorContains(t, err, "bootcmd", other)
+	}
 }

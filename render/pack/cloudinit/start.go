@@ -23,6 +23,12 @@ const (
 	startLines = unverified + `{ printf '%s\n' "$@" >/run/kiln-start && ` +
 		startUnit + "/run/kiln-start; }"
 
+	// uncover moves what a mount at $1 hides into it: cloud-init writes files before it mounts.
+	// The file system below shows it at another place.
+	uncover = `mountpoint -q "$1" || exit 0; d=/run/kiln-below p=$(findmnt -no TARGET -T ` +
+		`"${1%/*}/"); mkdir -p $d && mount --bind "$p" $d && cp -a "$d/${1#"$p"}/." "$1/" && ` +
+		`rm -rf "$d/${1#"$p"}/"*; umount $d`
+
 	// functions are those of the script: link links $2 to $1, unless $2 exists, even as a link to
 	// nowhere, and want links what enables the unit $2 of the target $1.
 	functions = `link() { [ -e "$2" ] || [ -L "$2" ] || ` +
@@ -49,6 +55,9 @@ func startCommand(lines []string) argv {
 // links, and units, which the body brings if it is there.
 func scriptLines(n *node.Node) (lines []string) {
 	line := func(words ...string) { lines = append(lines, shellLineOf(words)) }
+	for _, folder := range n.Hidden() {
+		line("sh", "-c", uncover, "--", folder)
+	}
 	for _, f := range n.Alike() {
 		if isNumbered(&f) {
 			line("chown", "--", node.Owner(f.User)+":"+node.Owner(f.Group), f.Path)
@@ -131,6 +140,8 @@ func readStartCommand(command argv, n *node.Node) bool {
 // readStartLine adds to n the owners of a file, a link, or the state of a unit.
 func readStartLine(words []string, n *node.Node) bool {
 	switch {
+	case len(words) == 5 && slices.Equal(words[:4], []string{"sh", "-c", uncover, "--"}):
+		return slices.Contains(n.Hidden(), words[4])
 	case len(words) == 4 && words[0] == "chown" && n.File(words[3]) != nil:
 		f := n.File(words[3])
 		f.User, f.Group, _ = strings.Cut(words[2], ":")

@@ -162,6 +162,13 @@ func TestForms(t *testing.T) {
 			"---- BEGIN SSH2 ENCRYPTED PRIVATE KEY ----\n", k.certificate + sec1,
 			"key: |\n" + indent(sec1), `{"private_key":"` +
 				strings.ReplaceAll(sec1, "\n", `\n`) + `"}`,
+			`{"text":"` + strings.ReplaceAll(sec1, "\n", `\\n`) + `"}`,
+			"\"-----BEGIN PRIVATE KEY-----\" +\n\"MIGH\"", "-----BEGIN PRIVATE KEY-----",
+		}},
+		{"", []string{
+			"-----BEGIN PRIVATE KEY-----\n<private-key>\n-----END PRIVATE KEY-----\n",
+			`{"description":"\"-----BEGIN RSA PRIVATE KEY-----\\n\u003ckey\u003e\\n"}`,
+			"-----BEGIN PRIVATE KEY-----\n...\n-----END PRIVATE KEY-----\n",
 		}},
 		{"", []string{
 			k.certificate, k.public, strings.Repeat(k.certificate, 50),

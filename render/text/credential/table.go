@@ -56,7 +56,10 @@ var forms = []form{
 	// guessed.
 	{name: "a private key", hints: []string{"PRIVATE KEY"},
 		pattern: regexp.MustCompile(
-			`-----BEGIN [A-Z0-9 ]*PRIVATE KEY|---- BEGIN SSH2 [A-Z ]*PRIVATE KEY`)},
+			// An example in a description has <private-key> or … in place of the key.
+			`-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-*(?:\s|\\+[nr])*` +
+				`(?:[^<.…\s\\-]|\\+[^nru\\]|$)|` +
+				`---- BEGIN SSH2 [A-Z ]*PRIVATE KEY`)},
 	{name: "a private key of PuTTY", hints: []string{"PuTTY-User-Key-File-"},
 		pattern: regexp.MustCompile(`\bPuTTY-User-Key-File-[0-9]`)},
 	{name: "a private key as JWK", hints: []string{`"kty"`},

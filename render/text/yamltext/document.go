@@ -5,6 +5,7 @@
 package yamltext
 
 import (
+	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -30,6 +31,33 @@ func Documents(stream []byte) (docs []Document) {
 			docs = append(docs, Document{n.Content[0]})
 		}
 	}
+}
+
+// Unpack returns documents with the items of those that are lists of objects in their place. An
+// item without a kind has that of its list.
+func Unpack(docs []Document) (all []Document) {
+	for _, d := range docs {
+		kind, hasKind := d.Member("kind")
+		items, hasItems := d.Member("items")
+		if !hasKind || !hasItems || !strings.HasSuffix(kind.root.Value, "List") ||
+			items.root.Kind != yaml.SequenceNode {
+			all = append(all, d)
+			continue
+		}
+		for _, item := range items.root.Content {
+			if one, _ := member(item, "kind"); one == nil && item.Kind == yaml.MappingNode {
+				own := *item
+				own.Content = slices.Concat(item.Content, []*yaml.Node{
+					{Kind: yaml.ScalarNode, Value: "kind", Line: item.Line},
+					{Kind: yaml.ScalarNode, Value: strings.TrimSuffix(kind.root.Value, "List"),
+						Line: item.Line},
+				})
+				item = &own
+			}
+			all = append(all, Unpack([]Document{{item}})...)
+		}
+	}
+	return all
 }
 
 // reach follows a path as far as it leads. It returns the value there, the node of its key if it

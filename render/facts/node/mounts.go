@@ -1,0 +1,41 @@
+package node
+
+import (
+	"encoding/json"
+	"path"
+	"slices"
+	"strings"
+)
+
+// Mounts returns the mounts of cloud-init's keys, each with its columns and at least two.
+func Mounts(keys map[string]any) (out [][]string) {
+	mounts, _ := keys["mounts"].([]any)
+	for _, mount := range mounts {
+		columns, _ := mount.([]any)
+		texts := make([]string, max(len(columns), 2))
+		for i, column := range columns {
+			texts[i], _ = column.(string)
+		}
+		out = append(out, texts)
+	}
+	return out
+}
+
+// Hidden returns the folders in which n has files that cloud-init hides when it mounts, the
+// outermost first. A machine with a body has none: nothing would move what the body brings.
+func (n *Node) Hidden() (folders []string) {
+	var keys map[string]any
+	if n.Remote != nil || json.Unmarshal(n.CloudConfig, &keys) != nil {
+		return nil
+	}
+	for _, mount := range Mounts(keys) {
+		folder := path.Clean(mount[1])
+		if path.IsAbs(folder) && slices.ContainsFunc(n.Files, func(f File) bool {
+			return strings.HasPrefix(f.Path, folder+"/")
+		}) {
+			folders = append(folders, folder)
+		}
+	}
+	slices.Sort(folders)
+	return slices.Compact(folders)
+}
