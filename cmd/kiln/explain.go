@@ -43,6 +43,8 @@ Files need the bundle or its public half. No secret is ever shown.`,
   kiln explain /etc/kubernetes/manifests/kube-apiserver.yaml:--audit-log-maxage \
     --node cp-1 --config cluster.yaml`,
 		Args: term.TakeArgs(0, 1, "one field or path", "kiln explain network.cni"),
+
+		ValidArgsFunction: completeField,
 		RunE: func(cmd *cobra.Command, list []string) error {
 			asked := ""
 			if len(list) > 0 {

@@ -161,6 +161,7 @@ func root() *cobra.Command {
 		cmd.AddCommand(part.verbs...)
 	}
 	addReach(cmd)
+	addCompletions(cmd)
 	term.RefuseControl(cmd)
 	cmd.SetHelpCommandGroupID(others)
 	cmd.SetCompletionCommandGroupID(others)
