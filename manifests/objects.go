@@ -43,6 +43,10 @@ func Objects(p *plan.Plan, tokens []BootstrapToken) Source {
 	if p.VIP.IsValid() {
 		names = append(names, "objects/kube-vip.yaml")
 	}
+	if readers := p.Config.Spec.ControlPlane.MetricsReaders; len(readers) > 0 {
+		names = append(names, "objects/metrics.yaml")
+		patches = append(patches, metricsReaders(readers))
+	}
 	if p.Pools {
 		names = append(names, "objects/tokens.yaml")
 		patches = append(patches, tokenPolicy(p))
@@ -64,6 +68,20 @@ func Objects(p *plan.Plan, tokens []BootstrapToken) Source {
 		src.Base = Join(src.Base, tokenSecret(t))
 	}
 	return src
+}
+
+// metricsReaders returns the patch with the service accounts that may read metrics.
+func metricsReaders(readers []string) *Patch {
+	var subjects list
+	for _, reader := range readers {
+		namespace, name, _ := strings.Cut(reader, "/")
+		subjects = append(subjects, object{
+			"kind": "ServiceAccount", "namespace": namespace, "name": name,
+		})
+	}
+	patch := newPatch("rbac.authorization.k8s.io/v1", "ClusterRoleBinding", "", "kiln:metrics")
+	patch.set(plan.Origin{Field: "controlPlane.metricsReaders"}, object{"subjects": subjects})
+	return patch
 }
 
 // budget reports whether CoreDNS has a PodDisruptionBudget: if there are several pods, and several

@@ -16,6 +16,11 @@ type ControlPlane struct {
 	// VIP is an address of the endpoint that kube-vip moves between the control planes. One of them
 	// has it at a time. If the endpoint is an address, {} is enough.
 	VIP *VIP `json:"vip,omitempty"`
+	// MetricsReaders are service accounts that read metrics: NAMESPACE/NAME. They read those of
+	// controller-manager and scheduler, which then listen on all addresses of the machine (ports
+	// 10257 and 10259, TLS) and ask the API server about each client. Those of etcd stay on
+	// loopback (port 2381).
+	MetricsReaders []string `json:"metricsReaders,omitempty" example:"[monitoring/prometheus]"`
 	// Patches change the static pods and kubelet configurations of control planes. They change API
 	// objects too. kiln applies them after spec.patches.
 	Patches []Patch `json:"patches,omitempty"`

@@ -5,6 +5,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation"
 )
 
 // KernelDefaults are the kernel settings without which a kubelet with protectKernelDefaults does
@@ -52,6 +54,23 @@ func (v *checker) encryptedResources() {
 	}
 }
 
+// metricsReaders checks the names of service accounts.
+func (v *checker) metricsReaders() {
+	list := v.c.Spec.ControlPlane.MetricsReaders
+	for i, reader := range list {
+		at := v.spec.Key("controlPlane").Key("metricsReaders").Index(i)
+		namespace, name, ok := strings.Cut(reader, "/")
+		switch first := slices.Index(list, reader); {
+		case first < i:
+			v.report(at, "%s is already metricsReaders[%d]; remove one", quote(reader), first)
+		case !ok || len(validation.IsDNS1123Label(namespace)) > 0 ||
+			len(validation.IsDNS1123Subdomain(name)) > 0:
+			v.report(at, "%s is not a service account; write it like monitoring/prometheus",
+				quote(reader))
+		}
+	}
+}
+
 // groupResource matches the plural name of a resource, and its group.
 var groupResource = regexp.MustCompile(`^[a-z0-9]+(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*$`)
 
@@ -74,6 +93,7 @@ func (v *checker) security() {
 		seen[name] = i
 	}
 	v.encryptedResources()
+	v.metricsReaders()
 	args := v.spec.Key("controlPlane").Key("apiServer").Key("extraArgs")
 	v.authorization(args)
 	if !v.c.Spec.Security.Hardened() {

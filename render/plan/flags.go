@@ -121,6 +121,7 @@ func (p *Plan) ControllerManagerFlags() Commands {
 	// all. With the default (30, then 20 a second) the last of them start 5 seconds later, and no
 	// Node has a range of addresses for pods until then.
 	c.set(Kiln, flags{"kube-api-burst": "200"})
+	p.setMetrics(&c)
 	c.set(Origin{Field: "metadata.name"}, flags{"cluster-name": p.Name})
 	c.set(Origin{Field: "network.serviceSubnets"}, flags{
 		"service-cluster-ip-range": join(p.ServiceSubnets),
@@ -166,6 +167,18 @@ const signingDuration = 8760 * time.Hour
 // FlexVolumeDir replaces the default folder below /usr, which immutable systems cannot create.
 const FlexVolumeDir = KubeletDir + "/volumeplugins"
 
+// setMetrics has a program listen on all addresses, if somebody may read its metrics.
+func (p *Plan) setMetrics(c *Commands) {
+	if len(p.Config.Spec.ControlPlane.MetricsReaders) == 0 {
+		return
+	}
+	all := "0.0.0.0"
+	if p.Machines[0].Addresses[0].Is6() {
+		all = "::"
+	}
+	c.set(Origin{Field: "controlPlane.metricsReaders"}, flags{"bind-address": all})
+}
+
 // SchedulerFlags returns the command line of kube-scheduler.
 func (p *Plan) SchedulerFlags() Commands {
 	c := commands(target.Scheduler, flags{
@@ -177,6 +190,7 @@ func (p *Plan) SchedulerFlags() Commands {
 		"profiling":                 "false",
 	})
 	c.setTLS(p)
+	p.setMetrics(&c)
 	c.extra("controlPlane.scheduler.extraArgs", p.Config.Spec.ControlPlane.Scheduler.ExtraArgs)
 	return c
 }
