@@ -29,7 +29,10 @@ func TestCompletions(t *testing.T) {
 			[]string{"cp-1\nworker-1\nblue\n:4\n"}, "cluster.yaml",
 		},
 		{[]string{"explain", "--config", dir + "/absent", "--node", ""}, []string{":4\n"}, "cp-1"},
-		{[]string{"explain", "net"}, []string{"network\tnetwork ", "nodes\t", ":6\n"}, "apiVersion"},
+		{
+			[]string{"explain", "net"}, []string{"network\tnetwork ", "nodes\t", ":6\n"},
+			"apiVersion",
+		},
 		{[]string{"explain", "network."}, []string{"network.cni\t", ":6\n"}, "network\t"},
 		{[]string{"explain", "no.such."}, []string{":4\n"}, "\t"},
 		{[]string{"explain", "/etc/"}, []string{":4\n"}, "\t"},

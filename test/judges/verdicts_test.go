@@ -72,11 +72,13 @@ var ours = regexp.MustCompile(" is set by kiln; | is reserved: |" +
 	", which security.profile cis needs|is not an absolute path")
 
 // stricter are flags of which kiln refuses a value that the program takes, because it does nothing
-// there: it belongs to something that is off, or is not what it seems. The kubelet's come from
-// files too, and kiln holds the fields of its configuration against each other, not these flags.
+// there: it belongs to something that is off, or is not what it seems, or probes ask elsewhere. The
+// kubelet's come from files too, and kiln holds the fields of its configuration against each other,
+// not these flags.
 var stricter = []string{
 	"audit-log-batch-buffer-size", "audit-log-batch-max-size", "audit-webhook-batch-buffer-size",
-	"audit-webhook-batch-max-size", "audit-webhook-mode", "audit-webhook-version", "cloud-provider",
+	"audit-webhook-batch-max-size", "audit-webhook-mode", "audit-webhook-version", "bind-address",
+	"cloud-provider",
 	"endpoint-reconciler-type", "goaway-chance", "leader-elect-resource-name",
 	"leader-elect-resource-namespace",
 	"cgroups-per-qos", "eviction-soft", "image-gc-high-threshold", "image-gc-low-threshold",

@@ -77,17 +77,26 @@ var companions = []struct{ program, flag, word, other, otherWord string }{
 	{Etcd, "discovery-token", "", "discovery-endpoints", ""},
 }
 
-// opposites are flags that a program does not take with another one. Sources as above, and
-// pkg/kubeapiserver/options/admission.go.
-var opposites = []struct{ program, flag, other string }{
-	{APIServer, "admission-control", "enable-admission-plugins"},
-	{APIServer, "authorization-config", "authorization-mode"},
-	{APIServer, "anonymous-auth", "authentication-config"},
-	{APIServer, "service-account-signing-endpoint", "service-account-signing-key-file"},
-	{Etcd, "discovery", "initial-cluster"},
-	{Etcd, "discovery-srv", "initial-cluster"},
-	{Etcd, "discovery-endpoints", "initial-cluster"},
+// opposites are flags that a program does not take with another one, with any value or with this.
+// Sources as above, and pkg/kubeapiserver/options/admission.go.
+var opposites = []struct{ program, flag, word, other, todo string }{
+	{APIServer, "admission-control", "", "enable-admission-plugins", oneOfTwo},
+	{APIServer, "authorization-config", "", "authorization-mode", oneOfTwo},
+	{APIServer, "anonymous-auth", "", "authentication-config", oneOfTwo},
+	{
+		APIServer, "service-account-signing-endpoint", "", "service-account-signing-key-file",
+		oneOfTwo,
+	},
+	{Etcd, "discovery", "", "initial-cluster", oneOfTwo},
+	{Etcd, "discovery-srv", "", "initial-cluster", oneOfTwo},
+	{Etcd, "discovery-endpoints", "", "initial-cluster", oneOfTwo},
+	{
+		Etcd, "tls-min-version", "TLS1.3", "cipher-suites",
+		"write security.tlsMinVersion: VersionTLS13 in place of it",
+	},
 }
+
+const oneOfTwo = "remove one of the two"
 
 // together reports flags that need another one, that exclude another one, and a URL that is not
 // secure.
@@ -112,9 +121,11 @@ func (c *checker) together(args []Arg) {
 	}
 	for _, p := range opposites {
 		i, value := c.last(args, p.flag, "")
-		if j, _ := c.last(args, p.other, ""); p.program == c.name && value != "" && j >= 0 {
-			c.report(i, false, false, p.flag, "excludes --%s, and %s exits with both; "+
-				"remove one of the two", p.other, c)
+		_, other := c.last(args, p.other, "")
+		if p.program == c.name && other != "" && value != "" &&
+			(p.word == "" || value == p.word) {
+			c.report(i, false, false, p.flag, "excludes --%s, and %s exits with both; %s", p.other,
+				c, p.todo)
 		}
 	}
 	if i, url := c.last(args, "service-account-jwks-uri", ""); i >= 0 && url != "" &&

@@ -155,6 +155,10 @@ var forms = []struct {
 			"requestheader-group-headers", "requestheader-username-headers"},
 		`|.+`, "names" + commas,
 	},
+	{
+		[]string{"auto-compaction-retention"}, `[0-9]+|([0-9.]+(ns|us|µs|ms|s|m|h))+`,
+		"hours or revisions such as 8, or a duration such as 30m",
+	},
 	{[]string{"cpu-manager-policy-options"}, `.+`, pairsOf},
 	{[]string{"leader-elect-resource-name", "leader-elect-resource-namespace"}, `.+`, "a name"},
 	{
