@@ -6,8 +6,10 @@ import (
 	goflag "flag"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/spf13/pflag"
 	"go.etcd.io/etcd/client/pkg/v3/tlsutil"
@@ -282,6 +284,11 @@ func etcdProgram() (program, error) {
 		config.CipherSuites = etcdflags.StringsFromFlag(set, "cipher-suites")
 		config.ClusterState = state.String()
 		errs := []error{config.Validate()}
+		// parseCompactionRetention of embed/etcd.go, which is not exported.
+		if _, err := strconv.ParseUint(config.AutoCompactionRetention, 10, 63); err != nil {
+			_, err := time.ParseDuration(config.AutoCompactionRetention)
+			errs = append(errs, err)
+		}
 		if _, _, err := config.PeerURLsMapAndToken("etcd"); err != nil {
 			errs = append(errs, err)
 		}
