@@ -47,8 +47,13 @@ func (r *Cluster) tryPatches() (problems config.Problems) {
 			if heads[list] == nil {
 				heads[list] = r.heads(u)
 			}
-			problems = append(problems, r.Plan.Config.Problemf(u.Path, "%s matches no object; "+
-				"%s; see kiln explain patches", name, u.Offer(heads[list])))
+			todo := u.Offer(heads[list]) + "; see kiln explain patches"
+			if u.Names("EncryptionConfiguration") {
+				todo = "that one is a secret, which no patch reaches; write " +
+					"security.encryptedResources, or security.encryption"
+			}
+			problems = append(problems, r.Plan.Config.Problemf(u.Path, "%s matches no object; %s",
+				name, todo))
 		case !changed:
 			problems = append(problems, r.Plan.Config.Problemf(u.Path,
 				"%s changes nothing: what it sets is so already; "+
