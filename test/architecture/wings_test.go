@@ -33,7 +33,7 @@ var wings = []wing{
 	{"twin", []string{"render/twin"}, 5009},
 	{"pack", []string{"render/pack"}, 3581},
 	{"secret", []string{"render/secret"}, 728},
-	{"machine", []string{"render/machine", "manifests", "patches", "templates"}, 12456},
+	{"machine", []string{"render/machine", "manifests", "patches", "templates"}, 12455},
 	{"pki", []string{"pki"}, 4383},
 	{"plan", []string{"render/plan"}, 1816},
 	{"config", []string{"render/config"}, 12159},
