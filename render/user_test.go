@@ -2,6 +2,7 @@ package render_test
 
 import (
 	"testing"
+	"testing/fstest"
 
 	"github.com/stretchr/testify/require"
 
@@ -78,5 +79,42 @@ func TestButaneWrites(t *testing.T) {
 		} else {
 			require.NoError(t, err)
 		}
+	}
+}
+
+// TestSecretStaticPod: of a static pod that is a secret, no message shows a value, a key or a line.
+func TestSecretStaticPod(t *testing.T) {
+	t.Parallel()
+	const text = `apiVersion: kiln.dev/v1alpha1
+kind: Cluster
+metadata: {name: single}
+spec:
+  kubernetesVersion: v1.36.3
+  machines:
+    os: ubuntu
+    platform: nocloud
+    files:
+    - {path: /etc/kubernetes/manifests/a.yaml, mode: "0600", contentFrom: pod, secret: true}
+  nodes:
+  - {name: cp-1, role: control-plane, addresses: [10.0.0.11]}
+`
+	_, b := inputs(t, "single")
+	for pod, refused := range map[string]bool{
+		"{restartPolicy: hunter2, hunter2: x, containers: [{name: a, image: \"b:1\"}]}": true,
+		"{restartPolicy: Always, containers: [{name: a, image: \"b:1\"}]}":              false,
+	} {
+		c, err := config.Parse("cluster.yaml", []byte(text), fstest.MapFS{"pod": {Data: []byte(
+			"apiVersion: v1\nkind: Pod\nmetadata: {name: a, namespace: kube-system}\nspec: " + pod,
+		)}})
+		require.NoError(t, err)
+		r, err := render.New(c, b)
+		require.NoError(t, err)
+		if err = r.Try(nil); !refused {
+			require.NoError(t, err)
+			continue
+		}
+		require.EqualError(t, err, "cluster.yaml:10:7: machines.files[0]: "+
+			"/etc/kubernetes/manifests/a.yaml: is not what its reader takes; kiln shows nothing of "+
+			"a secret: validate it once with example values, without secret and in another folder")
 	}
 }

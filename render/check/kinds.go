@@ -32,7 +32,14 @@ func (c *inspection) checkKinds() {
 			continue
 		}
 		d := &document{f, c.facts.checker(c.readerOf(f.Path)), static}
-		for _, finding := range d.all() {
+		found := d.all()
+		if f.Why == node.FromConfig && f.Secret != "" && len(found) > 0 { // they quote values
+			problems = append(problems, c.cluster.Plan.Config.Problemf(f.From[0], "%s: is not "+
+				"what its reader takes; kiln shows nothing of a secret: validate it once with "+
+				"example values, without secret and in another folder", f.Path))
+			continue
+		}
+		for _, finding := range found {
 			if p, ok := c.problem(d, finding); ok {
 				problems = append(problems, p)
 			} else {
@@ -166,12 +173,7 @@ func (c *inspection) problem(d *document, finding kinds.Finding) (p config.Probl
 	found := func(text []byte) bool { return slices.Contains(d.findings(text), finding) }
 	cause := c.cluster.Cause(c.machine, d.File, finding.Path, finding.Inner, found)
 	if cause.File == "" && d.Why == node.FromConfig {
-		message := finding.String()
-		if d.Secret != "" { // a finding may quote a value
-			message = "is not what its reader takes; kiln shows nothing of a secret: validate it " +
-				"once with example values, without secret and in another folder"
-		}
-		return c.cluster.Plan.Config.Problemf(d.From[0], "%s: %s", d.Path, message), true
+		return c.cluster.Plan.Config.Problemf(d.From[0], "%s: %s", d.Path, finding), true
 	}
 	if cause.File == "" || cause.Field == "" {
 		return p, false
