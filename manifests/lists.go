@@ -34,17 +34,13 @@ type document struct {
 
 // split divides a stream into its documents, and lists into their items, as kubectl does.
 func split(stream []byte) (all []document) {
-	line, rest := 1, stream // at the document
-	for _, doc := range yamltext.Split(stream) {
-		if at := bytes.Index(rest, doc); at >= 0 {
-			line, rest = line+bytes.Count(rest[:at], []byte("\n")), rest[at:]
-		}
-		all = append(all, unpack(document{text: doc, line: line})...)
+	for _, part := range yamltext.Parts(stream) {
+		all = append(all, unpack(document{text: part.Text, line: part.Line})...)
 	}
 	return all
 }
 
-// listKind is what a list has in its first lines, or anywhere as JSON.
+// listKind is what every list has, and some others, such as definitions.
 var listKind = []byte("List")
 
 // unpack returns the items of a document that is a list, and theirs. An item without apiVersion and

@@ -22,7 +22,7 @@ type Object struct {
 	Namespace string
 	Name      string
 	Secret    bool // its content must not be shown
-	Guessed   bool // nothing says whether its kind has a namespace, and it names none
+	Guessed   bool // nothing says whether its kind has a namespace, and no object of it names one
 	YAML      []byte
 
 	parsed *parsed

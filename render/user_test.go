@@ -114,7 +114,7 @@ spec:
 			continue
 		}
 		require.EqualError(t, err, "cluster.yaml:10:7: machines.files[0]: "+
-			"/etc/kubernetes/manifests/a.yaml: is not what its reader takes; kiln shows nothing of "+
-			"a secret: validate it once with example values, without secret and in another folder")
+			"/etc/kubernetes/manifests/a.yaml: is not what its reader takes; kiln shows nothing "+
+			"of a secret: validate it once with example values, without secret and in another folder")
 	}
 }

@@ -29,7 +29,7 @@ var wings = []wing{
 	{"fleet", []string{"render/fleet"}, 7355},
 	{"driver", []string{"render"}, 1942},
 	{"explain", []string{"render/explain"}, 787},
-	{"check", []string{"render/check"}, 3858},
+	{"check", []string{"render/check"}, 3860},
 	{"twin", []string{"render/twin"}, 5009},
 	{"pack", []string{"render/pack"}, 3581},
 	{"secret", []string{"render/secret"}, 728},
@@ -38,9 +38,9 @@ var wings = []wing{
 	{"plan", []string{"render/plan"}, 1816},
 	{"config", []string{"render/config"}, 12159},
 	{"facts", []string{"render/facts"}, 2163},
-	{"kube", []string{"render/kube"}, 4999},
+	{"kube", []string{"render/kube"}, 5000},
 	{"folder", []string{"render/folder"}, 1823},
-	{"text", []string{"render/text"}, 3007},
+	{"text", []string{"render/text"}, 3026},
 }
 
 // What the program may have at most.

@@ -137,10 +137,11 @@ func (c *checker) together(args []Arg) {
 // sizes reports events of an audit log that do not fit into a batch (k8s.io/apiserver v0.36.3,
 // pkg/server/options/audit.go: AuditBatchOptions.Validate).
 func (c *checker) sizes(args []Arg) {
-	for _, log := range []string{"audit-log", "audit-webhook"} {
-		if _, path := c.last(args, log+map[string]string{
-			"audit-log": "-path", "audit-webhook": "-config-file",
-		}[log], ""); path == "" {
+	for _, each := range [][2]string{
+		{"audit-log", "audit-log-path"}, {"audit-webhook", "audit-webhook-config-file"},
+	} {
+		log := each[0]
+		if _, path := c.last(args, each[1], ""); path == "" {
 			continue
 		}
 		i, batchText := c.last(args, log+"-truncate-max-batch-size", "10485760")

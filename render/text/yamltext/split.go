@@ -58,16 +58,33 @@ func behind(text []byte) (line []byte, more bool) {
 // keep their comments, save for one behind ---, and what stands behind --- in its line is a part
 // of the document.
 func Split(stream []byte) (documents [][]byte) {
-	add := func(doc []byte) {
+	for _, p := range Parts(stream) {
+		documents = append(documents, p.Text)
+	}
+	return documents
+}
+
+// Part is a document of a stream.
+type Part struct {
+	Text []byte
+	Line int // where it begins, from 1
+}
+
+// Parts does what Split does, and says where each document begins.
+func Parts(stream []byte) (parts []Part) {
+	line, counted := 1, 0
+	add := func(at int, doc []byte) {
+		line, counted = line+bytes.Count(stream[counted:at], []byte("\n")), at
 		if len(bytes.TrimSpace(doc)) > 0 {
-			documents = append(documents, doc)
+			parts = append(parts, Part{doc, line})
 		}
 	}
 	list := marks(stream)
 	for i, m := range list {
 		if i == 0 {
-			add(stream[:m.at])
+			add(0, stream[:m.at])
 		}
+		at := m.at // of the line with what is left
 		rest := stream[m.at+3:]
 		if i+1 < len(list) {
 			rest = stream[m.at+3 : list[i+1].at]
@@ -75,15 +92,17 @@ func Split(stream []byte) (documents [][]byte) {
 		if line, more := behind(rest); more { // no document may begin with a tab, or with ---
 			rest = slices.Concat([]byte(" "), bytes.TrimLeft(rest, " \t"))
 		} else {
+			before := len(rest)
 			rest = bytes.TrimPrefix(rest[len(line):], []byte("\r"))
 			rest = bytes.TrimPrefix(rest, []byte("\n"))
+			at = m.at + 3 + before - len(rest)
 		}
-		add(rest)
+		add(at, rest)
 	}
 	if len(list) == 0 {
-		add(stream)
+		add(0, stream)
 	}
-	return documents
+	return parts
 }
 
 // divided returns the first place where readers divide a stream in different ways, or leave
