@@ -115,6 +115,7 @@ spec:
 		}
 		require.EqualError(t, err, "cluster.yaml:10:7: machines.files[0]: "+
 			"/etc/kubernetes/manifests/a.yaml: is not what its reader takes; kiln shows nothing "+
-			"of a secret: validate it once with example values, without secret and in another folder")
+			"of a secret: validate it once with example values, without secret and in another "+
+			"folder")
 	}
 }
