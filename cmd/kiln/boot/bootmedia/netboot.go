@@ -14,6 +14,7 @@ import (
 
 	"kiln.dev/kiln/cmd/kiln/boot/media"
 	"kiln.dev/kiln/render"
+	"kiln.dev/kiln/render/text/wording"
 )
 
 // Netboot describes, with the values of flags, a folder to boot machines from over the network.
@@ -146,5 +147,6 @@ func (n *Netboot) ServeCommand(dir string) string {
 		}
 	}
 	return fmt.Sprintf("kiln serve %s %s --listen %s --plain-http --from %s",
-		dir, n.Out, net.JoinHostPort(host, cmp.Or(u.Port(), "80")), network)
+		wording.ShellWord(dir), wording.ShellWord(n.Out),
+		net.JoinHostPort(host, cmp.Or(u.Port(), "80")), network)
 }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"strings"
 
-	"kiln.dev/kiln/cmd/kiln/boot/media/newc"
 	"kiln.dev/kiln/render/facts/target"
 	"kiln.dev/kiln/render/pack/compress"
 )
@@ -64,7 +63,7 @@ func (w *writer) ignition(m *Machine, s *target.NetBoot) (config []byte, err err
 			return nil, err
 		}
 	}
-	archive, err := newc.Archive([]newc.ArchiveFile{{Path: s.Config, Mode: 0o600, Data: inside}})
+	archive, err := cpio([]archiveFile{{Path: s.Config, Mode: 0o600, Data: inside}})
 	if err != nil {
 		return nil, err
 	}

@@ -8,7 +8,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kiln.dev/kiln/cmd/kiln/boot/media/iso9660"
-	"kiln.dev/kiln/cmd/kiln/boot/media/newc"
 	"kiln.dev/kiln/render/pack/compress"
 )
 
@@ -26,11 +25,11 @@ func TestCheckPublic(t *testing.T) {
 	require.NoError(t, err)
 	image, err := iso9660.Image("cidata", []iso9660.File{{Path: "user-data", Data: []byte("x")}})
 	require.NoError(t, err)
-	archive, err := newc.Archive([]newc.ArchiveFile{
+	archive, err := cpio([]archiveFile{
 		{Path: "usr/share/oem/config.ign", Mode: 0o600, Data: ignitionOf("cp-1")},
 	})
 	require.NoError(t, err)
-	vendor, err := newc.Archive([]newc.ArchiveFile{
+	vendor, err := cpio([]archiveFile{
 		{Path: "init", Mode: 0o755, Data: []byte("#!/bin/sh\n")},
 	})
 	require.NoError(t, err)

@@ -1,4 +1,4 @@
-package newc
+package media
 
 import (
 	"bytes"
@@ -14,16 +14,16 @@ import (
 	"kiln.dev/kiln/test/need"
 )
 
-var files = []ArchiveFile{
+var packed = []archiveFile{
 	{"config.ign", 0o600, []byte(`{"ignition":{"version":"3.4.0"}}`)},
 	{"usr/share/oem/config.ign", 0o600, []byte("odd")},
 	{"usr/share/oem/empty", 0o644, nil},
 	{"etc/x", 0o755, bytes.Repeat([]byte{0, 1, 0xff}, 5000)},
 }
 
-// read has a program of another project read an archive, and returns what it prints. It skips the
-// test if the program is not here.
-func read(t *testing.T, archive []byte, dir, name string, args ...string) string {
+// programReads has a program of another project read an archive, and returns what it prints. It
+// skips the test if the program is not here.
+func programReads(t *testing.T, archive []byte, dir, name string, args ...string) string {
 	t.Helper()
 	cmd := exec.Command(need.Program(t, name), args...)
 	cmd.Dir, cmd.Stdin = dir, bytes.NewReader(archive)
@@ -38,7 +38,7 @@ func read(t *testing.T, archive []byte, dir, name string, args ...string) string
 // TestReadBack unpacks archives with GNU cpio and with libarchive.
 func TestReadBack(t *testing.T) {
 	t.Parallel()
-	archive, err := Archive(files)
+	archive, err := cpio(packed)
 	require.NoError(t, err)
 	require.Zero(t, len(archive)%4)
 	for _, command := range [][]string{
@@ -48,8 +48,8 @@ func TestReadBack(t *testing.T) {
 		t.Run(command[0], func(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
-			read(t, archive, dir, command[0], command[1:]...)
-			for _, f := range files {
+			programReads(t, archive, dir, command[0], command[1:]...)
+			for _, f := range packed {
 				got, err := os.ReadFile(filepath.Join(dir, f.Path))
 				require.NoError(t, err)
 				require.Equal(t, string(f.Data), string(got))
@@ -66,14 +66,14 @@ drwxr-xr-x   2 0        0               0 Jan  1  1970 usr/share/oem
 -rw-r--r--   1 0        0               0 Jan  1  1970 usr/share/oem/empty
 drwxr-xr-x   2 0        0               0 Jan  1  1970 etc
 -rwxr-xr-x   1 0        0           15000 Jan  1  1970 etc/x
-`, read(t, archive, t.TempDir(), "cpio", "-itvn", "--quiet"))
+`, programReads(t, archive, t.TempDir(), "cpio", "-itvn", "--quiet"))
 	})
 }
 
 // TestStable: an archive is the same wherever and whenever it is made.
 func TestStable(t *testing.T) {
 	t.Parallel()
-	archive, err := Archive(files)
+	archive, err := cpio(packed)
 	require.NoError(t, err)
 	sum := sha256.Sum256(archive)
 	require.Equal(t, "cff54fe19dd5d210def74982adba90e33f6aea9757574bdf86b76d5776c875cc",
@@ -83,25 +83,25 @@ func TestStable(t *testing.T) {
 func TestRefused(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
-		name  string
-		files []ArchiveFile
-		want  string
+		name   string
+		packed []archiveFile
+		want   string
 	}{
-		{"absolute", []ArchiveFile{{"/a", 0o600, nil}}, `file "/a": not a relative, clean path`},
-		{"upwards", []ArchiveFile{{"../a", 0o600, nil}}, "not a relative, clean path"},
-		{"empty", []ArchiveFile{{"", 0o600, nil}}, "not a relative, clean path"},
-		{"twice", []ArchiveFile{{"a", 0o600, nil}, {"a", 0o600, nil}}, "the path is used twice"},
+		{"absolute", []archiveFile{{"/a", 0o600, nil}}, `file "/a": not a relative, clean path`},
+		{"upwards", []archiveFile{{"../a", 0o600, nil}}, "not a relative, clean path"},
+		{"empty", []archiveFile{{"", 0o600, nil}}, "not a relative, clean path"},
+		{"twice", []archiveFile{{"a", 0o600, nil}, {"a", 0o600, nil}}, "the path is used twice"},
 		{
-			"below a file", []ArchiveFile{{"a", 0o600, nil}, {"a/b/c", 0o600, nil}},
+			"below a file", []archiveFile{{"a", 0o600, nil}, {"a/b/c", 0o600, nil}},
 			`the folder "a" above it is a file`,
 		},
-		{"also a folder", []ArchiveFile{{"a/b", 0o600, nil}, {"a", 0o600, nil}},
+		{"also a folder", []archiveFile{{"a/b", 0o600, nil}, {"a", 0o600, nil}},
 			"the path is used twice"},
-		{"mode", []ArchiveFile{{"a", 0o4755, nil}}, "more than permission bits"},
+		{"mode", []archiveFile{{"a", 0o4755, nil}}, "more than permission bits"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
-			_, err := Archive(row.files)
+			_, err := cpio(row.packed)
 			require.ErrorContains(t, err, row.want)
 		})
 	}

@@ -1,7 +1,4 @@
-// Package newc writes the cpio archives that Linux unpacks into its first file system: the "new"
-// ASCII form, header 070701, of Linux' Documentation/driver-api/early-userspace/buffer-format.rst.
-// Equal files give equal bytes: an archive holds no time, user or inode of any machine.
-package newc
+package media
 
 import (
 	"errors"
@@ -11,8 +8,8 @@ import (
 	"strings"
 )
 
-// ArchiveFile is a file of an archive; it belongs to root.
-type ArchiveFile struct {
+// archiveFile is a file of an archive; it belongs to root.
+type archiveFile struct {
 	Path string // without a slash in front, such as "usr/share/oem/config.ign"
 	Mode uint32 // permission bits
 	Data []byte
@@ -28,13 +25,16 @@ const (
 // maxSize bounds a file, so that its size has at most eight digits. No boot document comes near it.
 const maxSize = 256 << 20
 
-// Archive returns the archive of files in their order. The folders above each file stand before it:
-// the kernel makes none by itself, and leaves out a file whose folder is missing. The archive is
-// not compressed. Its length is a multiple of four bytes, so that another archive may follow.
+// cpio returns files, in their order, as an archive that Linux unpacks into its first file system:
+// the "new" ASCII form, header 070701, of Linux'
+// Documentation/driver-api/early-userspace/buffer-format.rst. Equal files give equal bytes: it has
+// no time, user or inode of any machine. The folders above each file stand before it: the kernel
+// makes none by itself, and leaves out a file whose folder is missing. The archive is not
+// compressed. Its length is a multiple of four bytes, so that another archive may follow.
 //
 // It fails if a path is not relative and clean, or stands twice, also as a folder; if a mode has
 // more than permission bits; or if a file is too large.
-func Archive(files []ArchiveFile) ([]byte, error) {
+func cpio(files []archiveFile) ([]byte, error) {
 	w := archiver{seen: map[string]uint32{}}
 	for _, f := range files {
 		if err := w.file(&f); err != nil {
@@ -52,8 +52,8 @@ type archiver struct {
 	seen  map[string]uint32 // the kind of what stands at a path
 }
 
-// file adds a file and the folders above it. It fails as Archive does.
-func (w *archiver) file(f *ArchiveFile) error {
+// file adds a file and the folders above it. It fails as cpio does.
+func (w *archiver) file(f *archiveFile) error {
 	switch {
 	case !fs.ValidPath(f.Path) || f.Path == "." || strings.ContainsRune(f.Path, 0):
 		return errors.New("not a relative, clean path")
