@@ -2,6 +2,10 @@ package manifests
 
 import (
 	"encoding/base64"
+	"slices"
+	"strings"
+
+	"sigs.k8s.io/yaml"
 
 	"kiln.dev/kiln/render/facts/target"
 	"kiln.dev/kiln/render/plan"
@@ -70,9 +74,9 @@ type EncryptionKey struct {
 }
 
 // Encryption returns the configuration, a secret itself, by which the API servers write Secrets,
-// and the resources that the user names, to etcd: with the first key or, if the user asks for it,
-// in the clear. They read with every key and in the clear in either case, so that a cluster can
-// change from one to the other.
+// and the resources that the user names, to etcd: by the KMS, with the first key or, if the user
+// asks for it, in the clear. They read all of these in either case, so that a cluster can change
+// from one to the other.
 func Encryption(p *plan.Plan, keys []EncryptionKey) []byte {
 	var providers list
 	for len(keys) > 0 {
@@ -85,6 +89,10 @@ func Encryption(p *plan.Plan, keys []EncryptionKey) []byte {
 		providers = append(providers, object{provider: object{"keys": encoded}})
 	}
 	clear := object{"identity": object{}}
+	if kms := p.Config.Spec.Security.KMS; kms != nil {
+		providers = append(list{object{"kms": object{"apiVersion": "v2", "name": kms.Name,
+			"endpoint": kms.Endpoint}}}, providers...)
+	}
 	if p.Config.Spec.Security.Encryption == "identity" {
 		providers = append(list{clear}, providers...)
 	} else {
@@ -95,4 +103,38 @@ func Encryption(p *plan.Plan, keys []EncryptionKey) []byte {
 		"apiVersion": "apiserver.config.k8s.io/v1", "kind": "EncryptionConfiguration",
 		"resources": list{object{"resources": resources, "providers": providers}},
 	})
+}
+
+// EncryptionShown returns what everybody may read of a configuration that Encryption made: the
+// resources, and how they are written and read, without the keys and their names.
+func EncryptionShown(text []byte) (lines []string) {
+	var c struct {
+		Resources []struct {
+			Resources []string
+			Providers []map[string]struct{ Name, Endpoint string }
+		}
+	}
+	_ = yaml.Unmarshal(text, &c) // what cannot be read shows nothing
+	for _, r := range c.Resources {
+		lines = append(lines, "encrypts "+strings.Join(r.Resources, " "))
+		for i, provider := range r.Providers {
+			verb := "writes and reads"
+			if i > 0 {
+				verb = "reads"
+			}
+			for kind, is := range provider {
+				line := verb + " with a key of the bundle"
+				switch kind {
+				case "kms":
+					line = verb + " with kms " + is.Name + " at " + is.Endpoint
+				case "identity":
+					line = verb + " in the clear"
+				}
+				if !slices.Contains(lines, line) {
+					lines = append(lines, line)
+				}
+			}
+		}
+	}
+	return lines
 }

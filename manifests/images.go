@@ -6,12 +6,20 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
+	"kiln.dev/kiln/render/facts/target"
 	"sigs.k8s.io/yaml"
 )
 
 // Image is an image that an object names, and the container or volume that has it.
-type Image struct{ User, Reference string }
+type Image struct {
+	User, Reference string
+	// Always reports whether the registry is asked at each start of a pod: by imagePullPolicy,
+	// whose default is Always for the tag latest (SetDefaults_Container,
+	// pkg/apis/core/v1/defaults.go of Kubernetes 1.36).
+	Always bool
+}
 
 // Images returns the images of an object's containers and volumes, in the order of the object's
 // keys. It looks for lists of them at any depth, because custom resources have templates of pods as
@@ -93,7 +101,19 @@ func walkUsers(users any, key string, replace func(Image) string) {
 		}
 		name, _ := user["name"].(string)
 		if reference, _ := holder[key].(string); reference != "" {
-			holder[key] = replace(Image{name, reference})
+			policy := user["imagePullPolicy"]
+			if key == "reference" {
+				policy = holder["pullPolicy"]
+			}
+			always := policy == "Always" || policy == nil && isLatest(reference)
+			holder[key] = replace(Image{name, reference, always})
 		}
 	}
+}
+
+// isLatest reports whether a reference has the tag latest, or neither tag nor digest.
+func isLatest(reference string) bool {
+	name, digest := target.SplitDigest(reference)
+	_, tag, tagged := strings.Cut(name[strings.LastIndex(name, "/")+1:], ":")
+	return tag == "latest" || !tagged && digest == ""
 }

@@ -18,22 +18,35 @@ func TestImages(t *testing.T) {
 kind: Pod
 spec:
   initContainers: [{name: a, image: "a:1"}]
-  containers: [{name: b, image: "b:1"}, {name: c}]
+  containers: [{name: b, image: "b:1", imagePullPolicy: Always}, {name: c}]
   ephemeralContainers: [{name: d, image: "d:1"}]
   volumes:
   - {name: e, image: {reference: "e:1", pullPolicy: Always}}
   - {name: f, emptyDir: {}}
-`, []manifests.Image{{"b", "b:1"}, {"d", "d:1"}, {"a", "a:1"}, {"e", "e:1"}}},
+`, []manifests.Image{{"b", "b:1", true}, {"d", "d:1", false},
+			{"a", "a:1", false}, {"e", "e:1", true}}},
+		{"the tag latest", `
+kind: Pod
+spec:
+  containers:
+  - {name: a, image: a}
+  - {name: b, image: "r.test:5000/b:latest@sha256:0"}
+  - {name: c, image: "r.test:5000/c@sha256:0"}
+  - {name: d, image: d, imagePullPolicy: Never}
+`, []manifests.Image{
+			{"a", "a", true}, {"b", "r.test:5000/b:latest@sha256:0", true},
+			{"c", "r.test:5000/c@sha256:0", false}, {"d", "d", false},
+		}},
 		{"a template in a template", `
 kind: CronJob
 spec: {jobTemplate: {spec: {template: {spec: {containers: [{name: a, image: "a:1"}]}}}}}
-`, []manifests.Image{{"a", "a:1"}}},
+`, []manifests.Image{{"a", "a:1", false}}},
 		{"a custom resource", `
 kind: Rollout
 spec:
   image: not:listed
   parts: [{template: {spec: {containers: [{name: a, image: "a:1"}]}}}]
-`, []manifests.Image{{"a", "a:1"}}},
+`, []manifests.Image{{"a", "a:1", false}}},
 		{"other values under these keys", `
 kind: ConfigMap
 data: {containers: "no", volumes: "no"}

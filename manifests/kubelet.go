@@ -48,7 +48,7 @@ func Kubelet(p *plan.Plan, m *plan.Machine) Source {
 	if !setsAny(m.Settings.Kubelet, "serializeImagePulls", "maxParallelImagePulls") {
 		own.set(plan.Kiln, object{"serializeImagePulls": false, "maxParallelImagePulls": 3})
 	}
-	if p.StaticPods(m) {
+	if p.ReadsPods(m) {
 		own.set(plan.Kiln, object{"staticPodPath": plan.ManifestsDir})
 	}
 	if m.Joins() && !m.Pool {
@@ -79,7 +79,7 @@ func Kubelet(p *plan.Plan, m *plan.Machine) Source {
 		user := kubeletPatch()
 		for _, layer := range m.Settings.Layers() {
 			if layer.Sets("kubelet") {
-				user.replace(plan.Origin{Field: layer.At("kubelet")}, layer.Kubelet)
+				user.replace(plan.Origin{Field: layer.KubeletAt()}, layer.Kubelet)
 			}
 		}
 		src.Patches = append(src.Patches, user)

@@ -47,12 +47,13 @@ var listKind = []byte("List")
 // kind has those of its list. A document that is no list, or not YAML, stays as it is.
 func unpack(d document) []document {
 	var list struct {
-		APIVersion string        `yaml:"apiVersion"`
-		Kind       string        `yaml:"kind"`
-		Items      []yamlv3.Node `yaml:"items"`
+		APIVersion string      `yaml:"apiVersion"`
+		Kind       string      `yaml:"kind"`
+		Items      yamlv3.Node `yaml:"items"`
 	}
 	if !bytes.Contains(d.text, listKind) || yamlv3.Unmarshal(d.text, &list) != nil ||
-		!strings.HasSuffix(list.Kind, "List") || list.Items == nil {
+		!strings.HasSuffix(list.Kind, "List") ||
+		list.Items.Kind != yamlv3.SequenceNode && list.Items.Tag != "!!null" {
 		return []document{d}
 	}
 	text, err := yaml.YAMLToJSONStrict(d.text)
@@ -70,7 +71,7 @@ func unpack(d document) []document {
 		}
 		one, _ := json.Marshal(item)
 		one, _ = yaml.JSONToYAML(one)
-		line := d.line + list.Items[i].Line - 1
+		line := d.line + list.Items.Content[i].Line - 1
 		all = append(all, unpack(document{text: one, line: line, item: true})...)
 	}
 	return all

@@ -2,6 +2,7 @@ package manifests
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -22,6 +23,10 @@ var dnsGroups = []string{
 	"policy", "scheduling.k8s.io", "storage.k8s.io",
 }
 
+// kindName matches the names of kinds. kiln refuses one that begins with a small letter, which the
+// API would take: the hook tells kinds from resources by that.
+var kindName = regexp.MustCompile(`^[A-Z][A-Za-z0-9]{0,62}$`)
+
 // problem returns why the API would refuse an object with this header, or "". The rules for names
 // are those of k8s.io/apimachinery v0.36.3, pkg/api/validate/content: a path segment for every
 // resource, a DNS name for most.
@@ -35,7 +40,7 @@ func (h *header) problem() string {
 	case group != "" && len(validation.IsDNS1123Subdomain(group)) > 0 ||
 		len(validation.IsDNS1035Label(version)) > 0:
 		return fmt.Sprintf("apiVersion %q is not valid; write it like apps/v1", h.APIVersion)
-	case len(validation.IsDNS1035Label(strings.ToLower(h.Kind))) > 0:
+	case !kindName.MatchString(h.Kind):
 		return fmt.Sprintf("kind %q is not valid; write it like ConfigMap", h.Kind)
 	case h.Kind == customResource &&
 		(len(validation.IsDNS1035Label(h.Spec.Names.Plural)) > 0 ||

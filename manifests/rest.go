@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -17,15 +18,27 @@ import (
 
 // Object is one API object, ready to be applied.
 type Object struct {
-	Path      string // in the API, without the server
+	Path      string // in the API, without the server: see Asked
 	Kind      string
 	Namespace string
 	Name      string
 	Secret    bool // its content must not be shown
-	Guessed   bool // nothing says whether its kind has a namespace, and no object of it names one
 	YAML      []byte
 
+	// Asked says that the definition of the kind is elsewhere, in an operator perhaps. Path has the
+	// kind in the place of the resource, and a namespace if the object names one: only the API
+	// server knows what the resource is called, and whether its objects have a namespace.
+	Asked bool
+
 	parsed *parsed
+}
+
+// Is reports whether both are one object of the API. One of them may have been read without the
+// definition of its kind.
+func (o Object) Is(other Object) bool {
+	version := func(p string) []string { return strings.SplitN(p, "/", 5)[:4] } // "", apis, …
+	return o.Path == other.Path || o.Asked && o.Kind == other.Kind && o.Name == other.Name &&
+		o.Namespace == other.Namespace && slices.Equal(version(o.Path), version(other.Path))
 }
 
 // maxObject is the size of an object that etcd takes in one request, 1.5 MiB, with room for what
@@ -69,15 +82,15 @@ func (m *Mistake) Error() string { return fmt.Sprintf("line %d: %s", m.Line, m.M
 // on the first document that is no object, or that has a key twice. It also fails if the API would
 // refuse names of objects, with all of these as joined errors.
 //
-// Objects of a kind that a CustomResourceDefinition among them defines have the path that it says.
-// Of the others, those of clusterScoped, written Kind.group, and of well-known kinds have no
-// namespace. All others are in the namespace default if they name none.
-func Read(stream []byte, clusterScoped ...string) ([]Object, error) {
+// Objects of a kind that a CustomResourceDefinition among them defines have the path that it says,
+// objects of the API server's own kinds theirs. The kinds of all others are asked for. An object
+// that may name a namespace and names none is in the namespace default.
+func Read(stream []byte) ([]Object, error) {
 	type resource struct {
 		plural  string
 		cluster bool
 	}
-	custom, namespaced := map[string]resource{}, map[string]bool{}
+	custom := map[string]resource{}
 	var heads []header
 	var bodies [][]byte
 	var all []*parsed
@@ -121,9 +134,6 @@ func Read(stream []byte, clusterScoped ...string) ([]Object, error) {
 			custom[h.Spec.Group+"/"+h.Spec.Names.Kind] = resource{h.Spec.Names.Plural,
 				h.Spec.Scope == "Cluster"}
 		}
-		if h.Metadata.Namespace != "" {
-			namespaced[h.APIVersion+" "+h.Kind] = true
-		}
 		heads, bodies = append(heads, h), append(bodies, doc)
 		all = append(all, &parsed{text: text})
 	}
@@ -136,30 +146,31 @@ func Read(stream []byte, clusterScoped ...string) ([]Object, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s %s: apiVersion: %w", h.Kind, h.Metadata.Name, err)
 		}
-		known, isCustom := custom[gv.Group+"/"+h.Kind]
-		plural, cluster, guessed := known.plural, known.cluster, false
-		if !isCustom {
+		is, defined := custom[gv.Group+"/"+h.Kind]
+		kinds, own := clusterKinds()[gv.Group]
+		switch {
+		case defined:
+		case own:
 			guess, _ := meta.UnsafeGuessKindToResource(gv.WithKind(h.Kind))
-			kind := schema.GroupKind{Group: gv.Group, Kind: h.Kind}
-			isCluster, isKnown := scope(kind, clusterScoped)
-			plural, cluster = guess.Resource, isCluster && h.Metadata.Namespace == ""
-			guessed = !isKnown && !namespaced[h.APIVersion+" "+h.Kind]
+			is = resource{guess.Resource, slices.Contains(kinds, h.Kind)}
+		default:
+			is = resource{h.Kind, h.Metadata.Namespace == ""}
 		}
 		path := "/apis/" + h.APIVersion
 		if gv.Group == "" {
 			path = "/api/" + h.APIVersion
 		}
-		if !cluster {
+		if !is.cluster {
 			namespace := h.Metadata.Namespace
 			if namespace == "" {
 				namespace = "default"
 			}
 			path += "/namespaces/" + url.PathEscape(namespace)
 		}
-		path += "/" + plural + "/" + url.PathEscape(h.Metadata.Name)
+		path += "/" + is.plural + "/" + url.PathEscape(h.Metadata.Name)
 		out = append(out, Object{Path: path, Kind: h.Kind, Namespace: h.Metadata.Namespace,
-			Name: h.Metadata.Name, Secret: h.Kind == "Secret", Guessed: guessed, YAML: bodies[i],
-			parsed: all[i]})
+			Name: h.Metadata.Name, Secret: h.Kind == "Secret", YAML: bodies[i],
+			Asked: !defined && !own, parsed: all[i]})
 	}
 	return out, nil
 }

@@ -45,6 +45,9 @@ spec: {group: example.com, scope: Cluster, names: {kind: Ox, plural: oxen}}
 			"/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings/a.b"},
 		"endpoints": {"{apiVersion: v1, kind: Endpoints, metadata: {name: a, namespace: b}}",
 			"/api/v1/namespaces/b/endpoints/a"},
+		"namespace of none": {"{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, " +
+			"metadata: {name: a, namespace: b}}",
+			"/apis/rbac.authorization.k8s.io/v1/clusterroles/a"},
 		"colon": {"{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, " +
 			"metadata: {name: 'a:b'}}", "/apis/rbac.authorization.k8s.io/v1/clusterroles/a:b"},
 		"inert": {"{apiVersion: rbac.authorization.k8s.io/v1, kind: Role, metadata: " +
@@ -57,7 +60,7 @@ spec: {group: example.com, scope: Cluster, names: {kind: Ox, plural: oxen}}
 			"{name: v1.example.com}}",
 			"/apis/apiregistration.k8s.io/v1/apiservices/v1.example.com"},
 		"another's": {"{apiVersion: example.com/v1beta1, kind: Thing, metadata: {name: " +
-			"'Upper_Case'}}", "/apis/example.com/v1beta1/namespaces/default/things/Upper_Case"},
+			"'Upper_Case'}}", "/apis/example.com/v1beta1/Thing/Upper_Case"},
 		"custom": {crd + "{apiVersion: example.com/v1, kind: Ox, metadata: {name: a}}",
 			"/apis/example.com/v1/oxen/a"},
 		"comments before": {"# a comment\n---\n# another\n{apiVersion: v1, kind: Node, metadata: " +
@@ -154,7 +157,7 @@ spec: {items: 12345678901234567890}
 	require.Equal(t, []string{
 		"/api/v1/namespaces/x/configmaps/a",
 		"/apis/rbac.authorization.k8s.io/v1/namespaces/x/roles/b",
-		"/apis/example.com/v1/namespaces/x/allowlists/c",
+		"/apis/example.com/v1/namespaces/x/AllowList/c",
 	}, paths)
 	unpacked := manifests.Unpack([]byte(stream))
 	again, err := manifests.Read(unpacked)
@@ -165,28 +168,24 @@ spec: {items: 12345678901234567890}
 	require.Equal(t, alone, manifests.Unpack(alone))
 }
 
-// TestReadScopes: kinds without a namespace are those that a definition, the table or the caller
-// says; where nothing says it, an object without a namespace is a guess.
-func TestReadScopes(t *testing.T) {
+// TestReadAsks: the API server says what the kinds of other programs are called.
+func TestReadAsks(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
-		head, path string
-		guessed    bool
+		head, metadata, path string
+		asked                bool
 	}{
-		{"{apiVersion: operator.tigera.io/v1, kind: Installation, ",
-			"/apis/operator.tigera.io/v1/installations/a", false},
-		{"{apiVersion: constraints.gatekeeper.sh/v1beta1, kind: K8sAnything, ",
-			"/apis/constraints.gatekeeper.sh/v1beta1/k8sanythings/a", false},
-		{"{apiVersion: example.com/v1, kind: Fabric, ", "/apis/example.com/v1/fabrics/a", false},
-		{"{apiVersion: example.com/v1, kind: Thing, ",
-			"/apis/example.com/v1/namespaces/default/things/a", true},
-		{"{apiVersion: apps/v1, kind: Deployment, ",
+		{"{apiVersion: operator.tigera.io/v1, kind: Installation, ", "",
+			"/apis/operator.tigera.io/v1/Installation/a", true},
+		{"{apiVersion: example.com/v1, kind: Thing, ", ", namespace: b",
+			"/apis/example.com/v1/namespaces/b/Thing/a", true},
+		{"{apiVersion: apps/v1, kind: Deployment, ", "",
 			"/apis/apps/v1/namespaces/default/deployments/a", false},
 	} {
-		objects, err := manifests.Read([]byte(row.head+"metadata: {name: a}}"),
-			"Fabric.example.com")
+		objects, err := manifests.Read([]byte(row.head + "metadata: {name: a" + row.metadata +
+			"}}"))
 		require.NoError(t, err)
 		require.Equal(t, row.path, objects[0].Path)
-		require.Equal(t, row.guessed, objects[0].Guessed, row.path)
+		require.Equal(t, row.asked, objects[0].Asked, row.path)
 	}
 }

@@ -38,6 +38,11 @@ func apiServer(p *plan.Plan, m *plan.Machine) *Patch {
 	pod := component(p, m, target.APIServer, p.APIServerFlags(m))
 	pod.probeAt(m.ByAddresses(), m.Addresses[0].String())
 	pod.volumes(m.BySystem(len(m.Settings.Profile.CAFolders) > 0), caVolumes(m))
+	if kms := p.Config.Spec.Security.KMS; kms != nil {
+		var socket hostPaths
+		socket.add("kms", kms.Folder(), "DirectoryOrCreate", true)
+		pod.volumes(plan.Origin{Field: "security.kms"}, socket)
+	}
 	if p.Hardened() {
 		var audit hostPaths
 		audit.add("audit-log", plan.AuditDir, "Directory", false)

@@ -25,6 +25,7 @@ func New(c *Cluster) *Checker {
 	f := readFacts(c)
 	for _, check := range []func(){
 		f.checkRights,
+		f.checkDNSProbes,
 		f.checkVIPRights,
 		f.checkNetworks,
 		f.checkWorkloads,
@@ -57,6 +58,8 @@ func (k *Checker) Node(m *plan.Machine, n *node.Node) error {
 		c.checkAPIServer,
 		c.checkTrust,
 		c.checkReferences,
+		c.checkOverrides,
+		c.checkResolver,
 		c.checkPorts,
 		c.checkEndpoint, // asks for the listeners that checkPorts finds
 		c.checkNetworks,

@@ -5,11 +5,14 @@ import (
 	"fmt"
 	"path"
 	"slices"
+	"strings"
 
 	"kiln.dev/kiln/render/check/machine"
+	"kiln.dev/kiln/render/config"
 	"kiln.dev/kiln/render/facts/node"
 	"kiln.dev/kiln/render/facts/target"
 	"kiln.dev/kiln/render/plan"
+	"kiln.dev/kiln/render/text/yamltext"
 )
 
 // inspection is the check of one machine.
@@ -53,6 +56,16 @@ func (c *inspection) failAll(errs []error) {
 	for _, err := range errs {
 		c.fail("%w", err)
 	}
+}
+
+// failFile adds a problem at the field that brings a file, or an error of the machine.
+func (c *inspection) failFile(f *node.File, message string) {
+	if f.Why == node.FromConfig {
+		c.errs = append(c.errs, config.Problems{
+			c.cluster.Plan.Config.Problemf(f.From[0], "%s: %s", f.Path, message)})
+		return
+	}
+	c.fail("file %s: %s", f.Path, message)
 }
 
 // checkPaths checks that each path is absolute, clean and used once, and that nothing lies below a
@@ -109,6 +122,7 @@ func (c *inspection) readPrograms() {
 				continue
 			}
 			c.programs = append(c.programs, programs...)
+			c.checkStaticPod(f, programs)
 		case isKubeconfig(f):
 			if c.lacksContent(f) {
 				continue
@@ -119,6 +133,12 @@ func (c *inspection) readPrograms() {
 				continue
 			}
 			c.kubeconfigs[f.Path] = k
+		}
+	}
+	for _, p := range c.programs {
+		if len(p.Command) > 0 && strings.HasPrefix(p.Command[0], "-") {
+			c.fail("%s: its command begins with the flag %s, and not with a program; correct the "+
+				"index of the patch", p, p.Command[0])
 		}
 	}
 	c.readKubelet()
@@ -136,9 +156,37 @@ func (c *inspection) readPrograms() {
 	}
 }
 
-// isKubeconfig reports whether a file has the place of a kubeconfig. readPrograms reads it as one.
+// checkStaticPod checks that the kubelet runs a static pod of the user's: it reads one document of
+// a file, a Pod, and one pod of a name.
+func (c *inspection) checkStaticPod(f *node.File, programs []*machine.Program) {
+	switch {
+	case f.Why != node.FromConfig:
+		return
+	case isOther(f):
+		c.failFile(f, "is no Pod, and the kubelet starts nothing else from this folder; write the "+
+			"Pod itself, or bring the object with addons")
+		return
+	case len(programs) == 0:
+		return
+	}
+	pod := programs[0].Pod
+	other := slices.IndexFunc(c.programs, func(p *machine.Program) bool {
+		return p.Pod != pod && p.Pod.Name == pod.Name && p.Pod.Namespace == pod.Namespace
+	})
+	switch {
+	case len(yamltext.Split(f.Content)) > 1:
+		c.failFile(f, "has several documents, and the kubelet reads the first alone; write a file "+
+			"for each")
+	case other >= 0:
+		c.failFile(f, "another static pod has this name and namespace, and the kubelet runs one "+
+			"of them; choose another name")
+	}
+}
+
+// isKubeconfig reports whether a file is a kubeconfig of kiln's. readPrograms reads it as one.
 func isKubeconfig(f *node.File) bool {
-	return path.Dir(f.Path) == plan.KubernetesDir && path.Ext(f.Path) == ".conf"
+	return f.Why != node.FromConfig && path.Dir(f.Path) == plan.KubernetesDir &&
+		path.Ext(f.Path) == ".conf"
 }
 
 // checkCommands checks the command lines of the programs.
@@ -156,6 +204,12 @@ func (c *inspection) checkCommands() {
 
 // readKubelet reads the kubelet's configuration and its command line.
 func (c *inspection) readKubelet() {
+	for i := range c.node.Files {
+		f := &c.node.Files[i]
+		if path.Dir(f.Path) == config.KubeletDropIns && strings.HasSuffix(f.From[0], "butane") {
+			c.failFile(f, "kiln takes fields of the kubelet from files alone; write it there")
+		}
+	}
 	c.kubelet = &machine.Kubelet{KubeletConfig: &machine.KubeletConfig{}}
 	if f := c.tree.Exact(plan.KubeletConfig); f == nil {
 		c.fail("file %s: missing; the kubelet cannot start without its configuration",

@@ -2,6 +2,7 @@ package check
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"path"
 	"slices"
@@ -14,6 +15,7 @@ import (
 	"kiln.dev/kiln/render/facts/node"
 	"kiln.dev/kiln/render/facts/once"
 	"kiln.dev/kiln/render/facts/target"
+	"kiln.dev/kiln/render/kube/flags"
 	"kiln.dev/kiln/render/kube/kinds"
 	"kiln.dev/kiln/render/plan"
 	"kiln.dev/kiln/render/text/yamltext"
@@ -28,7 +30,7 @@ func (c *inspection) checkKinds() {
 	for i := range c.node.Files {
 		f := &c.node.Files[i]
 		static := path.Dir(f.Path) == plan.ManifestsDir
-		if c.lacksContent(f) || !static && !c.facts.isDocument(f) {
+		if c.lacksContent(f) || !static && !c.facts.isDocument(f) || static && isOther(f) {
 			continue
 		}
 		d := &document{f, c.facts.checker(c.readerOf(f.Path)), static}
@@ -47,9 +49,39 @@ func (c *inspection) checkKinds() {
 			}
 		}
 	}
+	problems = append(problems, c.kubeletFlags()...)
 	if len(problems) > 0 {
 		c.errs = append(c.errs, problems)
 	}
+}
+
+// kubeletFlags holds the flags of the kubelet against the fields of its configuration, which they
+// replace.
+func (c *inspection) kubeletFlags() (problems config.Problems) {
+	settings, f := &c.machine.Settings, c.node.File(plan.KubeletConfig)
+	if f == nil || len(settings.KubeletExtraArgs) == 0 {
+		return nil
+	}
+	merged := *f
+	merged.Content = machine.WithFlags(f.Content, settings.KubeletExtraArgs)
+	if merged.Content == nil {
+		return nil
+	}
+	checker := c.facts.checker(c.readerOf(f.Path))
+	before := (&document{f, checker, false}).all()
+	for _, found := range (&document{&merged, checker, false}).all() {
+		if !slices.Contains(before, found) {
+			problems = append(problems, c.cluster.Plan.Config.Problemf(
+				settings.Path("kubeletExtraArgs"), "with these flags: %s", found))
+		}
+	}
+	return problems
+}
+
+// isOther reports whether a file is a document of another kind than a Pod; checkStaticPod says it.
+func isOther(f *node.File) bool {
+	kind := headOf(f.Content).Kind
+	return kind != "" && kind != "Pod"
 }
 
 // isDocument reports whether a file is an API object, or a configuration file of a kind of
@@ -58,12 +90,14 @@ func (f *facts) isDocument(file *node.File) bool {
 	if path.Dir(file.Path)+"/" == plan.ObjectsDir {
 		return path.Ext(file.Path) == ".yaml"
 	}
-	if isKubeconfig(file) || !bytes.Contains(file.Content, []byte("apiVersion")) {
+	if isKubeconfig(file) || path.Dir(file.Path) == config.KubeletDropIns ||
+		!bytes.Contains(file.Content, []byte("apiVersion")) {
 		return false
 	}
 	return f.configuring.Of(file.Content, func() bool {
 		is := headOf(file.Content)
-		return kinds.Configures(is.APIVersion, is.Kind)
+		return kinds.Configures(is.APIVersion, is.Kind) ||
+			is.APIVersion == "v1" && is.Kind == "Config" // a kubeconfig of the user's
 	})
 }
 
@@ -108,7 +142,6 @@ type document struct {
 // checker is a checker for a minor, and what it found in documents and static pods.
 type checker struct {
 	*kinds.Checker
-	guessed         map[string]bool // versions and kinds of which nobody knows the scope
 	documents, pods once.Values[[]kinds.Finding]
 }
 
@@ -117,16 +150,7 @@ func (d *document) findings(text []byte) []kinds.Finding {
 	if d.static {
 		return d.checker.StaticPod(text)
 	}
-	findings := append(d.checker.Check(text), machine.Findings(text)...)
-	is := headOf(text)
-	if d.checker.guessed[is.APIVersion+" "+is.Kind] && is.Metadata.Namespace == "" {
-		group, _, _ := strings.Cut(is.APIVersion, "/")
-		findings = append(findings, kinds.Finding{Path: "metadata", Message: fmt.Sprintf("nothing "+
-			"says whether the kind has a namespace, because its definition is in no add-on; write "+
-			"metadata.namespace, or clusterScoped: [%s.%s] beside the path of the add-on", is.Kind,
-			group)})
-	}
-	return findings
+	return append(d.checker.Check(text), machine.Findings(text)...)
 }
 
 // all returns what is wrong with the document, and looks at each content once.
@@ -145,7 +169,6 @@ func (f *facts) checker(minor int) *checker {
 		return known.(*checker)
 	}
 	var definitions [][]byte
-	guessed := map[string]bool{}
 	subnets := f.cluster.Plan.ServiceSubnets
 	for _, o := range f.cluster.Objects {
 		if o.Kind == "ServiceCIDR" {
@@ -154,17 +177,41 @@ func (f *facts) checker(minor int) *checker {
 		if o.Kind == kinds.Definition {
 			definitions = append(definitions, o.YAML)
 		}
-		if o.Guessed {
-			version, _, _ := strings.Cut(strings.TrimPrefix(o.Path, "/apis/"), "/namespaces/")
-			guessed[version+" "+o.Kind] = true
-		}
 	}
 	made := kinds.New(minor, definitions...)
 	made.AnyPlugin = f.cluster.Plan.Config.Spec.Images[target.CoreDNS] != ""
 	made.ServiceSubnets = subnets
+	made.DNSDomain, made.DNSAddress = f.cluster.Plan.DNSDomain, f.cluster.Plan.DNSAddress
+	issuers, _ := f.apiServerFlag("service-account-issuer")
+	made.Issuers = strings.Split(cmp.Or(issuers, f.cluster.Plan.Issuer()), ",")
 	made.Nodes = f.cluster.Plan.NodeNames()
-	known, _ := f.checkers.LoadOrStore(minor, &checker{Checker: made, guessed: guessed})
+	for _, o := range f.cluster.Objects {
+		if o.Kind == "Service" && strings.HasPrefix(o.Path, "/api/v1/") {
+			made.AddService(o.JSON())
+		}
+	}
+	if text, ok := f.apiServerFlag("service-node-port-range"); ok {
+		text = cmp.Or(text, fmt.Sprintf("%d-%d", target.FirstNodePort, target.LastNodePort))
+		_ = made.NodePorts.Set(text) // config has checked it; the zero value is any port
+	}
+	if text, ok := f.apiServerFlag("runtime-config"); ok {
+		made.Serves = func(apiVersion string) bool { return flags.Serves(text, apiVersion) }
+	}
+	known, _ := f.checkers.LoadOrStore(minor, &checker{Checker: made})
 	return known.(*checker)
+}
+
+// apiServerFlag returns the values of a flag of the API server with commas between them, "" without
+// the flag. ok is false if a patch may set it.
+func (f *facts) apiServerFlag(name string) (value string, ok bool) {
+	c := f.cluster.Plan.Config
+	var values []string
+	for _, a := range c.Spec.ControlPlane.APIServer.ExtraArgs {
+		if a.Name == name {
+			values = append(values, a.Value)
+		}
+	}
+	return strings.Join(values, ","), c.Mentions(name) == len(values)
 }
 
 // problem returns a finding as a problem at the line of the user's file that is to blame. ok

@@ -45,8 +45,8 @@ func (c *inspection) checkNetworks() {
 		a, err := netip.ParseAddr(server)
 		isService := containsAddress(p.ServiceSubnets, a)
 		if err != nil || isService && len(dns) > 0 && !slices.Contains(dns, server) {
-			c.fail("file %s: clusterDNS: %q is not an address of the Service kube-dns (%s); "+
-				"remove the patch that changes one of them",
+			c.fail("file %s: clusterDNS: nothing answers at %q; write the address of the Service "+
+				"kube-dns (%s), or one outside of network.serviceSubnets",
 				plan.KubeletConfig, server, strings.Join(dns, ", "))
 		}
 	}

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	apps "k8s.io/api/apps/v1"
+	core "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 
 	"kiln.dev/kiln/pki"
@@ -40,6 +42,40 @@ func (c *inspection) checkObjects() {
 		if path != o.Path || f == nil || !bytes.Equal(f.Content, o.JSON()) {
 			c.fail("file %s: line %d: the object of %s is not what it should be",
 				index.Path, i+1, o.Path)
+		}
+	}
+}
+
+// checkDNSProbes checks that CoreDNS has the plugins that the probes of its Deployment ask: it is
+// never ready without them, and starts again and again.
+func (f *facts) checkDNSProbes() {
+	var settings core.ConfigMap
+	var deployment apps.Deployment
+	for _, o := range f.cluster.Objects {
+		var err error
+		switch {
+		case o.Name != "coredns" || o.Namespace != "kube-system":
+		case o.Kind == "ConfigMap":
+			err = o.Decode(&settings)
+		case o.Kind == "Deployment":
+			err = o.Decode(&deployment)
+		}
+		if err != nil {
+			return // which checkKinds says
+		}
+	}
+	corefile := settings.Data["Corefile"]
+	for _, container := range deployment.Spec.Template.Spec.Containers {
+		for _, probe := range []*core.Probe{container.LivenessProbe, container.ReadinessProbe} {
+			if probe == nil || probe.HTTPGet == nil || corefile == "" {
+				continue
+			}
+			plugin := strings.TrimPrefix(probe.HTTPGet.Path, "/")
+			if (plugin == "health" || plugin == "ready") &&
+				!slices.Contains(strings.Fields(corefile), plugin) {
+				f.fail("objects: ConfigMap coredns: the Corefile has no plugin %s, which a probe "+
+					"of the Deployment asks; add it", plugin)
+			}
 		}
 	}
 }

@@ -11,7 +11,6 @@ import (
 
 	"kiln.dev/kiln/render/check/machine"
 	"kiln.dev/kiln/render/config"
-	"kiln.dev/kiln/render/facts/node"
 	"kiln.dev/kiln/render/plan"
 )
 
@@ -30,6 +29,11 @@ func (c *inspection) checkReferences() {
 	for _, f := range c.node.Files {
 		if machine.LiesIn(f.Path, plan.UnitDir) {
 			c.checkUnit(f)
+		}
+		if machine.LiesIn(f.Path, plan.KubernetesDir+"/apiserver") {
+			for _, named := range namedPath.FindAllString(string(f.Content), -1) {
+				c.requirePath("file "+f.Path, named)
+			}
 		}
 	}
 	for _, file := range strings.Fields(c.tree.HookData("retire")) {
@@ -50,40 +54,8 @@ func (c *inspection) checkReferences() {
 	}
 }
 
-// unitSettings are the settings of units that name files which must exist. A path with "-" or "!"
-// in front may be missing; it does not begin with a slash and is not checked.
-var unitSettings = []string{
-	"ConditionPathExists=", "EnvironmentFile=",
-	"ExecStart=", "ExecStartPre=", "ExecStartPost=", "ExecReload=", "ExecStop=",
-}
-
-// execStart matches the command of a unit.
-var execStart = regexp.MustCompile(`(?m)^[ \t]*ExecStart[ \t]*=`)
-
-// checkUnit checks that the files in a unit's conditions and commands exist.
-func (c *inspection) checkUnit(f node.File) {
-	if f.Why == node.FromConfig && path.Dir(f.Path) == path.Dir(plan.KubeletDropIn) &&
-		execStart.Match(f.Content) {
-		c.errs = append(c.errs, config.Problems{c.cluster.Plan.Config.Problemf(f.From[0],
-			"%s: changes ExecStart of kubelet.service, which is kiln's; write the fields of "+
-				"kubelet, or kubeletExtraArgs", f.Path)})
-	}
-	for line := range strings.Lines(strings.ReplaceAll(string(f.Content), "\\\n", " ")) {
-		for _, setting := range unitSettings {
-			command, found := strings.CutPrefix(line, setting)
-			if !found {
-				continue
-			}
-			for _, word := range machine.SplitWords(command) {
-				_, value, isFlag := strings.Cut(word, "=")
-				if !isFlag {
-					value = word
-				}
-				c.requirePath("file "+f.Path, value)
-			}
-		}
-	}
-}
+// namedPath matches a path of a file in the settings of the API server.
+var namedPath = regexp.MustCompile(`/etc/kubernetes/[\w./-]*\w`)
 
 // checkVolumes checks that a pod has each volume that a program mounts, and that a path of the
 // machine that must exist does so, with the right type.
@@ -138,8 +110,9 @@ func (c *inspection) requireUsable(p *machine.Program, flag, inside string) {
 			source, inside, at.Mount.Name)
 	case writtenFlags[flag]:
 		c.requireAccess(source, p.User(), at, mayWrite)
+	case c.lacks(at.Path):
+		c.failFlag(p, flag, "names "+at.Path+", which the machine does not have; correct the path")
 	default:
-		c.requirePath(source, at.Path)
 		c.requireAccess(source, p.User(), at, mayRead)
 		if k := c.kubeconfigs[at.Path]; k != nil {
 			for _, file := range k.Files() {
@@ -162,9 +135,14 @@ func (c *inspection) failFlag(p *machine.Program, flag, message string) {
 
 // requirePath adds an error if a path is missing that only the document can bring.
 func (c *inspection) requirePath(source, p string) {
-	if isOnlyInDocument(p) && !c.tree.Has(p) && !c.isMadeByKubelet(p) {
+	if c.lacks(p) {
 		c.fail("%s: names %s, which the machine does not have; correct the path", source, p)
 	}
+}
+
+// lacks reports whether a path is missing that only the document can bring.
+func (c *inspection) lacks(p string) bool {
+	return isOnlyInDocument(p) && !c.tree.Has(p) && !c.isMadeByKubelet(p)
 }
 
 // isOnlyInDocument reports whether only the document can bring a path, and no image does.

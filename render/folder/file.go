@@ -178,7 +178,7 @@ func Make(path string, fill func(*os.Root) error) error {
 	}
 	defer unlock()
 	if err = fill(root); err == nil {
-		err = syncFolder(temp)
+		err = Sync(temp)
 	}
 	if err == nil {
 		err = os.Rename(temp, path)
@@ -188,6 +188,22 @@ func Make(path string, fill func(*os.Root) error) error {
 	}
 	noteChange()
 	return nil
+}
+
+// Hold opens a folder, and keeps other runs away from it until release is called. It makes the
+// folder, for its owner alone, if it does not exist.
+func Hold(path string) (root *os.Root, release func(), err error) {
+	if err := os.Mkdir(path, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		return nil, nil, err
+	}
+	if root, err = os.OpenRoot(path); err != nil {
+		return nil, nil, err
+	}
+	unlock, err := lockFolder(path)
+	if err != nil {
+		return nil, nil, errors.Join(fmt.Errorf("%s: %w", path, err), root.Close())
+	}
+	return root, func() { unlock(); _ = root.Close() }, nil
 }
 
 // removeFolder removes the folder that a killed run of Make left.

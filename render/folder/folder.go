@@ -325,7 +325,7 @@ func (f *Folder) markStaleIn(dir string) error {
 
 // Sync writes the staged files to disk.
 func (f *Folder) Sync() error {
-	if err := syncFolder(f.Dir); err != nil && !unsupported(err) {
+	if err := Sync(f.Dir); err != nil && !unsupported(err) {
 		return fmt.Errorf("%s: sync: %w", f.Dir, err)
 	}
 	return nil
@@ -350,7 +350,7 @@ func (f *Folder) Commit() error {
 	} else if err != nil {
 		return err
 	}
-	noteUnsynced(f.Dir, syncFolder(f.Dir))
+	noteUnsynced(f.Dir, Sync(f.Dir))
 	return nil
 }
 

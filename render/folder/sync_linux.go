@@ -6,9 +6,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// syncFolder writes everything on the folder's file system to disk in one call: syncing ten
+// Sync writes everything on the folder's file system to disk in one call: syncing ten
 // thousand files one by one would take minutes.
-func syncFolder(dir string) error {
+func Sync(dir string) error {
 	f, err := os.Open(dir)
 	if err != nil {
 		return err

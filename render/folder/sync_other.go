@@ -10,9 +10,9 @@ import (
 	"path/filepath"
 )
 
-// syncFolder writes every file and folder below dir to disk. An error is unsupported if the file
+// Sync writes every file and folder below dir to disk. An error is unsupported if the file
 // system syncs the files, and no folders.
-func syncFolder(dir string) (refused error) {
+func Sync(dir string) (refused error) {
 	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil {
 			return err

@@ -92,3 +92,15 @@ func (s *System) VersionNames() (names []string) {
 	}
 	return names
 }
+
+// RefusedArgument returns why no kubelet starts on a kernel with an argument, "" if one does: it
+// makes systemd boot with cgroup v1 (kernel-command-line(7) of systemd 257).
+func RefusedArgument(argument string) string {
+	name, value, _ := strings.Cut(argument, "=")
+	off := slices.Contains([]string{"0", "no", "n", "false", "f", "off"}, value)
+	if name == "systemd.unified_cgroup_hierarchy" && off ||
+		name == "systemd.legacy_systemd_cgroup_controller" && !off {
+		return argument + " boots with cgroup v1, on which no kubelet starts; remove it"
+	}
+	return ""
+}

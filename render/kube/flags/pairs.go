@@ -13,6 +13,8 @@ import (
 // alone are reported already.
 func (c *checker) pairs(args []Arg) {
 	c.together(args)
+	c.useless(args)
+	c.versions(args)
 	switch c.name {
 	case APIServer:
 		c.admission(args)
@@ -81,7 +83,10 @@ var companions = []struct{ program, flag, word, other, otherWord string }{
 // Sources as above, and pkg/kubeapiserver/options/admission.go.
 var opposites = []struct{ program, flag, word, other, todo string }{
 	{APIServer, "admission-control", "", "enable-admission-plugins", oneOfTwo},
-	{APIServer, "authorization-config", "", "authorization-mode", oneOfTwo},
+	{
+		APIServer, "authorization-config", "", "authorization-mode",
+		"take that away with a JSON patch of the Pod kube-apiserver",
+	},
 	{APIServer, "anonymous-auth", "", "authentication-config", oneOfTwo},
 	{
 		APIServer, "service-account-signing-endpoint", "", "service-account-signing-key-file",
@@ -131,6 +136,56 @@ func (c *checker) together(args []Arg) {
 	if i, url := c.last(args, "service-account-jwks-uri", ""); i >= 0 && url != "" &&
 		!strings.HasPrefix(url, "https://") {
 		c.report(i, true, false, url, "does not begin with https://, and %s exits with that", c)
+	}
+}
+
+// useless reports values that a program takes, and with which nothing works.
+func (c *checker) useless(args []Arg) {
+	report := func(flag, message string, is func(value string) bool) {
+		if i, value := c.last(args, flag, ""); i >= 0 && is(value) {
+			c.report(i, true, false, value, "%s", message)
+		}
+	}
+	zero := func(value string) bool { return strings.Trim(value, "0hmsun.") == "" }
+	switch c.name {
+	case APIServer:
+		report("request-timeout", "ends each request at once; write 1m0s", zero)
+	case ControllerManager:
+		report("controllers", "has no *, so that no other controller runs; write * before it",
+			func(value string) bool {
+				return value != "" && !slices.Contains(strings.Split(value, ","), "*")
+			})
+	case Etcd:
+		report("max-txn-ops", "refuses each transaction; write 128", zero)
+		report("force-new-cluster", "makes a cluster of this member alone at each start; remove it",
+			func(value string) bool { return value == "true" })
+		return
+	}
+	_, version := c.last(args, "tls-min-version", "")
+	_, off := c.last(args, "disable-http2-serving", "false")
+	if version != "VersionTLS13" && off != "true" {
+		report("tls-cipher-suites", "has none that HTTP/2 needs, and the program exits; add "+
+			"TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256", func(value string) bool {
+			return value != "" && !strings.Contains(value, "_AES_128_GCM_SHA256") ||
+				strings.Trim(value, " ,") == "TLS_AES_128_GCM_SHA256"
+		})
+	}
+}
+
+// versions reports versions that a program cannot behave as, or be compatible with: they are from
+// three minors before its own (k8s.io/component-base v0.36.3, compatibility/version.go: Validate).
+func (c *checker) versions(args []Arg) {
+	newest := c.minor
+	for _, flag := range []string{emulation, compatibility} {
+		i, value := c.last(args, flag, "")
+		_, text, _ := strings.Cut(value, "1.")
+		minor, err := strconv.Atoi(text)
+		if err == nil && (minor < c.minor-3 || minor > newest) {
+			c.report(i, true, false, value, "is not from 1.%d to 1.%d, and %s exits with others; "+
+				"write one of these", c.minor-3, newest, c)
+		} else if err == nil {
+			newest = minor
+		}
 	}
 }
 

@@ -2,6 +2,7 @@ package flags
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 
 	"kiln.dev/kiln/render/text/wording"
@@ -99,6 +100,32 @@ func (c *checker) apis(i int, value string, known []string) (ok bool) {
 		wrong(value, "leaves no API; name one too, such as api/all=false,api/v1=true")
 	}
 	return ok
+}
+
+// Serves reports whether an API server with a value of runtime-config serves an alpha or beta
+// version of an API, such as batch/v2alpha1, or some resource of it. It does what method apis
+// names.
+func Serves(runtimeConfig, apiVersion string) bool {
+	set := map[string]bool{}
+	for pair := range strings.SplitSeq(runtimeConfig, ",") {
+		api, value, _ := strings.Cut(pair, "=")
+		on, err := strconv.ParseBool(strings.TrimSpace(value))
+		api = strings.TrimSpace(api)
+		set[api] = on || err != nil
+		if strings.HasPrefix(api, apiVersion+"/") && set[api] {
+			return true
+		}
+	}
+	stage := "api/beta"
+	if strings.Contains(apiVersion, "alpha") {
+		stage = "api/alpha"
+	}
+	for _, key := range []string{apiVersion, stage} {
+		if on, ok := set[key]; ok {
+			return on
+		}
+	}
+	return set["api/all"]
 }
 
 // coreGroup returns a key of runtime-config with the name api for the core group. The API server

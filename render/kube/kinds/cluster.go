@@ -1,10 +1,13 @@
 package kinds
 
 import (
+	"cmp"
 	"fmt"
 	"net/netip"
 	"slices"
 	"strings"
+
+	core "k8s.io/api/core/v1"
 
 	"kiln.dev/kiln/render/text/wording"
 	"kiln.dev/kiln/render/text/yamltext"
@@ -35,6 +38,48 @@ func (c *Checker) clusterIP(w *walk, o map[string]any, root *yamltext.Location) 
 	}
 }
 
+// AddService makes known which addresses and ports of nodes a Service, in JSON, has. The first
+// Service that was added with one of them has it, and the API server refuses it to others.
+func (c *Checker) AddService(data []byte) {
+	eachClaim(data, func(_ *yamltext.Location, service, claim string, _ int32) {
+		c.claimed[claim] = cmp.Or(c.claimed[claim], service)
+	})
+}
+
+// claims checks that a Service asks for no address and for no port of nodes that another one has,
+// and for no port outside those that the API server gives.
+func (c *Checker) claims(w *walk, data []byte) {
+	eachClaim(data, func(at *yamltext.Location, service, claim string, port int32) {
+		if by := c.claimed[claim]; by != "" && by != service {
+			w.add(at, "%s belongs to the Service %s already; write another, or leave it out",
+				claim, by)
+		}
+		if port != 0 && c.NodePorts.Size > 0 && !c.NodePorts.Contains(int(port)) {
+			w.add(at, "%d is not one of the API server's ports for Services (%s); write one of "+
+				"these, leave it out, or change service-node-port-range", port, &c.NodePorts)
+		}
+	})
+}
+
+// eachClaim calls use with each address that a Service asks for, and each port of nodes.
+func eachClaim(data []byte, use func(at *yamltext.Location, service, claim string, port int32)) {
+	s, ok := Decode[core.Service](data)
+	if !ok {
+		return
+	}
+	service := cmp.Or(s.Namespace, core.NamespaceDefault) + "/" + s.Name
+	spec := (&yamltext.Location{}).Key("spec")
+	if s.Spec.ClusterIP != "" && s.Spec.ClusterIP != core.ClusterIPNone {
+		use(spec.Key("clusterIP"), service, s.Spec.ClusterIP, 0)
+	}
+	for i, p := range s.Spec.Ports {
+		if p.NodePort != 0 {
+			claim := fmt.Sprint(cmp.Or(p.Protocol, core.ProtocolTCP), " ", p.NodePort)
+			use(spec.Key("ports").Index(i).Key("nodePort"), service, claim, p.NodePort)
+		}
+	}
+}
+
 // nodeName checks that a pod names a machine of the cluster.
 func (c *Checker) nodeName(w *walk, o map[string]any, root *yamltext.Location) {
 	spec, _ := o["spec"].(map[string]any)
@@ -50,4 +95,17 @@ func nameIn(o map[string]any) string {
 	metadata, _ := o["metadata"].(map[string]any)
 	name, _ := metadata["name"].(string)
 	return name
+}
+
+// issuers reports an issuer that the API server has for its own tokens; it exits with one.
+func (c *Checker) issuers(w *walk, o map[string]any, root *yamltext.Location) {
+	list, _ := o["jwt"].([]any)
+	for i, jwt := range list {
+		m, _ := jwt.(map[string]any)
+		issuer, _ := m["issuer"].(map[string]any)
+		if url, _ := issuer["url"].(string); slices.Contains(c.Issuers, url) {
+			w.add(root.Key("jwt").Index(i).Key("issuer").Key("url"), "%s issues the tokens of "+
+				"service accounts, which the API server takes anyway; remove it", Show(url))
+		}
+	}
 }

@@ -31,7 +31,9 @@ func (c *Checker) configMap(w *walk, o map[string]any, root *yamltext.Location) 
 		}
 	case "coredns":
 		if text, ok := data["Corefile"].(string); ok {
-			if wrong := corefile(text, c.AnyPlugin); wrong != "" {
+			if wrong := corefile(text, surroundings{
+				c.AnyPlugin, c.minor, c.DNSDomain, c.DNSAddress,
+			}); wrong != "" {
 				w.add(root.Key("data").Key("Corefile"), "%s", wrong)
 			}
 		}

@@ -3,6 +3,7 @@ package kinds
 import (
 	"fmt"
 	"net/netip"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -17,13 +18,25 @@ var plugins = strings.Fields(`
 	bufsize bind debug trace ready health pprof prometheus errors log dnstap local dns64 acl any
 	chaos loadbalance tsig cache rewrite header dnssec autopath minimal template transfer hosts
 	route53 azure clouddns k8s_external kubernetes file auto secondary etcd loop forward grpc
-	erratic whoami on sign view nomad`)
+	erratic whoami on sign view nomad proxyproto`)
+
+// since are plugins that CoreDNS has with later minors of Kubernetes alone: plugin.cfg at 1.13.1,
+// 1.14.2 and 1.14.6.
+var since = map[string]int{"grpc_server": 36, "https": 36, "https3": 36, "proxyproto": 37}
+
+// later are further properties from minor 37 on: setup.go at 1.14.6.
+var later = map[string][]string{
+	"forward": {"doh_method", "max_age", "next_on_nodata", "read_timeout", "resolver",
+		"source_address"},
+	"prometheus": {"runtime_metrics", "tls"},
+	"transfer":   {"source"},
+}
 
 // properties are what may stand in the braces of plugins: setup.go of each, read at 1.14.2. Those
 // of the plugins that are not here are not looked at.
 var properties = map[string][]string{
 	"autopath": {}, "bind": {"except"}, "bufsize": {}, "loop": {}, "minimal": {}, "nsid": {},
-	"pprof": {}, "prometheus": {}, "reload": {}, "whoami": {},
+	"pprof": {"block"}, "prometheus": {}, "reload": {}, "whoami": {},
 	"cache":  {"denial", "disable", "keepttl", "prefetch", "serve_stale", "servfail", "success"},
 	"errors": {"consolidate", "stacktrace"},
 	"forward": {
@@ -47,22 +60,64 @@ var properties = map[string][]string{
 	"transfer": {"to"},
 }
 
+// form is what a word must look like, and how a message says it.
+type form struct {
+	pattern *regexp.Regexp
+	want    string
+}
+
+var (
+	count  = form{regexp.MustCompile(`^[0-9]+$`), "a number"}
+	period = form{
+		regexp.MustCompile(`^([0-9.]+(ns|us|µs|ms|s|m|h))+$`), "a duration such as 5s",
+	}
+)
+
+// forms are those of the first word behind a property. CoreDNS does not start with another one:
+// setup.go of each plugin, read at 1.14.2.
+var forms = map[string]form{
+	"cache denial": count, "cache prefetch": count, "cache servfail": period,
+	"cache success": count, "forward expire": period, "forward health_check": period,
+	"forward max_concurrent": count, "forward max_fails": count, "health lameduck": period,
+	"kubernetes ttl": count,
+	"forward policy": {
+		regexp.MustCompile(`^(random|round_robin|sequential)$`),
+		"random, round_robin or sequential",
+	},
+	"kubernetes pods": {
+		regexp.MustCompile(`^(disabled|insecure|verified)$`), "disabled, insecure or verified",
+	},
+}
+
 // word is a word of a Corefile.
 type word struct {
 	text string
 	line int
 }
 
+// surroundings are what a Corefile is held against.
+type surroundings struct {
+	anyPlugin bool // CoreDNS may have plugins that its own image does not have
+	minor     int  // of Kubernetes
+	domain    string
+	address   netip.Addr // of CoreDNS' own Service
+}
+
 // corefile returns what is wrong with a Corefile, "" if nothing is. It reads the file as CoreDNS
-// does: lexer.go and parse.go of github.com/coredns/caddy/caddyfile, read at 1.1.1. anyPlugin
-// allows plugins that the usual image does not have.
-func corefile(text string, anyPlugin bool) string {
-	r := &corefileReader{words: wordsOf(text), snippets: map[string]bool{}, anyPlugin: anyPlugin}
+// does: lexer.go and parse.go of github.com/coredns/caddy/caddyfile, read at 1.1.1.
+func corefile(text string, in surroundings) string {
+	r := &corefileReader{surroundings: in, words: wordsOf(text), snippets: map[string]bool{},
+		servers: map[string]int{}}
 	for r.wrong == "" && r.at < len(r.words) {
 		r.block()
 	}
-	if r.wrong == "" && r.used == 0 {
+	switch {
+	case r.wrong != "":
+	case r.used == 0:
 		return "no server block has a plugin"
+	case r.cluster != nil && in.domain != "" && !slices.Contains(r.cluster, in.domain):
+		return fmt.Sprintf("the plugin kubernetes does not have the zone %s, so that no Service "+
+			"has a name; write that", in.domain)
 	}
 	return r.wrong
 }
@@ -118,12 +173,16 @@ func wordsOf(text string) (out []word) {
 
 // corefileReader reads the server blocks of a Corefile up to the first mistake.
 type corefileReader struct {
-	words     []word
-	at        int
-	snippets  map[string]bool
-	anyPlugin bool
-	used      int // how many plugins were read
-	wrong     string
+	surroundings
+	words    []word
+	at       int
+	snippets map[string]bool
+	used     int            // how many plugins were read
+	cluster  []string       // the zones of the plugin kubernetes, nil without one
+	servers  map[string]int // the lines of zones, with their ports and the addresses of bind
+	header   []word         // the zones of this block
+	bound    string         // the addresses of bind in it
+	wrong    string
 }
 
 // fail notes a mistake at the word n.
@@ -171,6 +230,7 @@ func (r *corefileReader) block() {
 	}
 	braced := r.words[r.at].text == "{"
 	opened := r.at
+	r.bound, r.header = "", r.words[begin:opened]
 	if braced {
 		r.at++
 	}
@@ -183,8 +243,31 @@ func (r *corefileReader) block() {
 		r.fail(opened, "the brace is never closed")
 	default:
 		r.at++
+		r.zones(begin, opened)
 	}
 }
+
+// zones notes a zone that an earlier block has at the same port and addresses.
+func (r *corefileReader) zones(from, to int) {
+	for n, w := range r.words[from:to] {
+		zone := strings.ToLower(strings.TrimSuffix(w.text, ","))
+		if !strings.Contains(zone, "://") {
+			zone = "dns://" + zone
+		}
+		if !hasPort.MatchString(zone) {
+			zone += ":53"
+		}
+		zone += r.bound
+		if line := r.servers[zone]; line > 0 && r.wrong == "" {
+			r.fail(from+n, "line %d has the zone %s already, and CoreDNS does not start with two; "+
+				"write all plugins into one block", line, Show(w.text))
+		}
+		r.servers[zone] = w.line
+	}
+}
+
+// hasPort matches a zone with a port.
+var hasPort = regexp.MustCompile(`:[0-9]+$`)
 
 // snippet reads what stands in the braces after the name of a snippet.
 func (r *corefileReader) snippet(name string) {
@@ -212,7 +295,8 @@ func (r *corefileReader) snippet(name string) {
 // plugin reads the line of a plugin, with what stands in braces after it.
 func (r *corefileReader) plugin() {
 	name := r.words[r.at].text
-	known := name == "import" || r.anyPlugin || slices.Contains(plugins, name)
+	known := name == "import" || r.anyPlugin ||
+		slices.Contains(plugins, name) && r.minor >= since[name]
 	if !known {
 		r.fail(r.at, "CoreDNS has no plugin %s%s", Show(name), wording.Hint(name, plugins))
 		return
@@ -246,14 +330,47 @@ func (r *corefileReader) plugin() {
 // property reports whether a plugin has a property, as far as it is known, and notes it if not.
 func (r *corefileReader) property(plugin, name string) bool {
 	known, listed := properties[plugin]
+	if r.minor >= 37 {
+		known = slices.Concat(known, later[plugin])
+	}
 	if !listed || r.anyPlugin || name == "import" || slices.Contains(known, name) {
-		return true
+		return r.hasForm(plugin, name)
 	}
 	hint := wording.Hint(name, known)
 	if slices.Contains(plugins, name) {
 		hint = "; that is a plugin: close the brace of " + plugin + " before it"
 	}
 	r.fail(r.at, "the plugin %s has no property %s%s", plugin, Show(name), hint)
+	return false
+}
+
+// clusterZones notes the zones of the plugin kubernetes at the word n: its own, or those of the
+// block.
+func (r *corefileReader) clusterZones(n int) {
+	own := r.words[n+1 : r.at]
+	if i := slices.IndexFunc(own, func(w word) bool {
+		return w.text == "{" || w.line > r.words[n].line
+	}); i >= 0 {
+		own = own[:i]
+	}
+	if len(own) == 0 {
+		own = r.header
+	}
+	for _, w := range own {
+		zone := strings.TrimPrefix(strings.TrimSuffix(w.text, ","), "dns://")
+		zone = strings.TrimSuffix(hasPort.ReplaceAllString(zone, ""), ".")
+		r.cluster = append(r.cluster, strings.ToLower(zone))
+	}
+}
+
+// hasForm reports whether the first word behind a property has its form, and notes it if not.
+func (r *corefileReader) hasForm(plugin, name string) bool {
+	want, formed := forms[plugin+" "+name]
+	if !formed || r.at+1 < len(r.words) && !r.beginsLine(r.at+1) &&
+		want.pattern.MatchString(r.words[r.at+1].text) {
+		return true
+	}
+	r.fail(r.at, "%s of the plugin %s wants %s", name, plugin, want.want)
 	return false
 }
 
@@ -286,8 +403,9 @@ func (r *corefileReader) resolvers(n int) {
 		if at, err := netip.ParseAddrPort(host); err == nil {
 			host = at.Addr().String()
 		}
-		if a, err := netip.ParseAddr(host); err == nil && a.IsLoopback() && r.wrong == "" {
-			r.fail(n, "%s is the pod of CoreDNS itself, so that each question goes round; write "+
+		a, err := netip.ParseAddr(host)
+		if err == nil && (a.IsLoopback() || a == r.address) && r.wrong == "" {
+			r.fail(n, "%s is CoreDNS itself, so that each question goes round; write "+
 				"/etc/resolv.conf, or the address of a name server", w.text)
 		}
 	}
@@ -300,8 +418,15 @@ func (r *corefileReader) resolvers(n int) {
 // word n is one. A pod of CoreDNS has no file beside its Corefile but those that a patch mounts, so
 // only snippets are checked.
 func (r *corefileReader) imports(name string, n int) {
-	if name == "forward" {
+	switch name {
+	case "forward":
 		r.resolvers(n)
+	case "kubernetes":
+		r.clusterZones(n)
+	case "bind":
+		for _, w := range r.words[n+1 : r.at] {
+			r.bound += " " + w.text
+		}
 	}
 	if name != "import" {
 		return

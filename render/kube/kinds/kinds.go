@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/util/net"
 	strictjson "sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
 
@@ -48,9 +49,20 @@ type Checker struct {
 	ServiceSubnets []netip.Prefix
 	// Nodes are the names of all nodes; empty if they are not known.
 	Nodes []string
+	// Issuers are those of the API server's own tokens, which no other issuer may be.
+	Issuers []string
+	// DNSDomain is the domain of Services, and DNSAddress that of CoreDNS' own Service. What is
+	// zero is not checked.
+	DNSDomain  string
+	DNSAddress netip.Addr
+	// NodePorts are those that Services may have; with the zero value all are.
+	NodePorts net.PortRange
+	// Serves reports whether the API server serves an alpha or beta version; nil: not known.
+	Serves func(apiVersion string) bool
 
 	minor   int
 	schemas map[groupKind]schemas // of custom resources
+	claimed map[string]string     // the first Service with an address or a port of nodes
 }
 
 // New returns the checker for a minor of Kubernetes, such as 36; for one that the table does not
@@ -59,7 +71,7 @@ type Checker struct {
 func New(minor int, definitions ...[]byte) *Checker {
 	known := fields().minors
 	minor = min(max(minor, known[0]), known[len(known)-1])
-	c := &Checker{minor: minor, schemas: map[groupKind]schemas{}}
+	c := &Checker{minor: minor, schemas: map[groupKind]schemas{}, claimed: map[string]string{}}
 	for _, text := range definitions {
 		c.define(text)
 	}
@@ -138,18 +150,22 @@ func (c *Checker) check(text []byte, more []Document) []Finding {
 		w.serverFields(o, root)
 		return w.findings(text)
 	}
+	c.unserved(w, is, root)
 	w.plain = map[string]string{"Secret": "stringData", "ConfigMap": "data"}[name]
 	w.value(o, t, root)
 	w.serverFields(o, root)
 	switch name {
 	case "AdmissionConfiguration":
 		c.admission(w, o, root)
+	case "AuthenticationConfiguration":
+		c.issuers(w, o, root)
 	case Definition:
 		w.definedPatterns(o, root)
 	case "ConfigMap":
 		c.configMap(w, o, root)
 	case "Service":
 		c.clusterIP(w, o, root)
+		c.claims(w, data)
 	case "Pod":
 		c.nodeName(w, o, root)
 	}
@@ -177,19 +193,20 @@ func firstLine(err error) string {
 // Configures reports whether an apiVersion and a kind are those of a configuration file that a
 // program of Kubernetes reads.
 func Configures(apiVersion, name string) bool {
-	if strings.HasPrefix(apiVersion, "audit.k8s.io/") {
-		return name == "Policy" // of any version: the API server reads one alone
+	group, _, _ := strings.Cut(apiVersion, "/") // of any version: a program reads some alone
+	for known := range fields().kinds {
+		if strings.HasPrefix(known.version, group+"/") && known.name == name {
+			return isConfiguration(apiVersion)
+		}
 	}
-	return slices.ContainsFunc(fields().kinds[kind{apiVersion, name}], func(row) bool {
-		return isConfiguration(apiVersion)
-	})
+	return false
 }
 
 // isConfiguration reports whether kinds of that apiVersion are files of programs and not objects.
 func isConfiguration(apiVersion string) bool {
 	group, _, _ := strings.Cut(apiVersion, "/")
 	return strings.HasSuffix(group, ".config.k8s.io") || group == "audit.k8s.io" ||
-		strings.HasSuffix(group, ".admission.k8s.io")
+		group == "apiserver.k8s.io" || strings.HasSuffix(group, ".admission.k8s.io")
 }
 
 // unknownKind reports a kind that its group, one of Kubernetes itself, does not have. Kinds of
@@ -247,6 +264,39 @@ func (w *walk) unknownKind(is kind, at *yamltext.Location) {
 	}
 	w.add(at.Key("kind"), "Kubernetes 1.%d has no kind %s in %s%s", w.minor, is.name, is.version,
 		wording.Hint(is.name, names))
+}
+
+// neverStored are the kinds of objects that an API server answers and does not store, beside those
+// of the groups authentication and authorization: a request to apply one gets 404 or 405
+// (k8s.io/kubernetes v1.36.3, pkg/registry: the storage has create alone, or get).
+var neverStored = []kind{
+	{"autoscaling/v1", "Scale"}, {"policy/v1", "Eviction"}, {"v1", "Binding"},
+	{"v1", "ComponentStatus"}, {"v1", "PodStatusResult"}, {"v1", "RangeAllocation"},
+}
+
+// unserved reports a kind that the API server does not store, and a version that it does not serve:
+// it serves alpha and beta versions only if runtime-config has them (k8s.io/kubernetes v1.34.4 to
+// v1.37.1, pkg/controlplane/instance.go: betaAPIGroupVersionsDisabledByDefault).
+func (c *Checker) unserved(w *walk, is kind, at *yamltext.Location) {
+	group := groupOf(is.version)
+	if slices.Contains(neverStored, is) || group == "authentication.k8s.io" ||
+		group == "authorization.k8s.io" {
+		w.add(at.Key("kind"), "the API server stores no %s, and the first boot would try to apply "+
+			"it for ever; remove it", is.name)
+	}
+	if c.Serves == nil || !isUnstable(is.version) || isConfiguration(is.version) ||
+		c.Serves(is.version) {
+		return
+	}
+	instead := ""
+	for known, rows := range w.table.kinds {
+		if known.name == is.name && groupOf(known.version) == group &&
+			!isUnstable(known.version) && typeIn(rows, w.minor) != "" {
+			instead = known.version + " here, or "
+		}
+	}
+	w.add(at.Key("apiVersion"), "the API server does not serve %s by itself; write %sthe flag "+
+		"runtime-config with %[1]s=true into controlPlane.apiServer.extraArgs", is.version, instead)
 }
 
 // isUnstable reports whether an apiVersion is an alpha or beta one, which few API servers serve.

@@ -3,6 +3,7 @@ package kinds
 import (
 	"cmp"
 	"maps"
+	"math"
 	"regexp"
 	"slices"
 	"strconv"
@@ -36,7 +37,37 @@ var kubeletDocuments = map[string][]Document{"KubeletConfiguration": {
 	ofKubelet(softEvictions),
 	ofKubelet(systemCgroups),
 	ofKubelet(logQuery),
+	ofKubelet(http2Suites),
+	gatedSettings,
 }}
+
+// gatedSettings checks fields that a kubelet takes with a feature gate alone, which is off in some
+// minors (pkg/kubelet/apis/config/validation/validation.go of 1.34 to 1.37).
+func gatedSettings(f *Fault, data []byte) {
+	settings, _ := Decode[map[string]any](data)
+	gates, _ := (*settings)["featureGates"].(map[string]any)
+	for _, field := range []struct {
+		key, gate string
+		on        int    // the first minor in which the gate is on by default
+		free      string // the value that needs no gate, "" if each needs it
+	}{
+		{"cpuCFSQuotaPeriod", "CustomCPUCFSQuotaPeriod", 36, "100ms"},
+		{"crashLoopBackOff", "KubeletCrashLoopBackOffMax", 35, ""},
+		{"defaultPodSysctls", "DefaultPodSysctls", math.MaxInt, ""},
+		{"imagePullCredentialsVerificationPolicy", "KubeletEnsureSecretPulledImages", 35, ""},
+		{"memoryReservationPolicy", "MemoryQoS", 37, "None"},
+		{"preloadedImagesVerificationAllowlist", "KubeletEnsureSecretPulledImages", 35, ""},
+	} {
+		value, set := (*settings)[field.key]
+		on, said := gates[field.gate].(bool)
+		if !said {
+			on = f.Minor >= field.on
+		}
+		if set && !on && value != "" && value != any(field.free) {
+			f.Key(field.key).Report("needs featureGates.%s: true", field.gate)
+		}
+	}
+}
 
 // ofKubelet is the rule of a document by one of its decoded form.
 func ofKubelet(check func(f *Fault, c *kubelet.KubeletConfiguration)) Document {
@@ -53,6 +84,22 @@ func or[T any](v *T, byDefault T) T {
 		return byDefault
 	}
 	return *v
+}
+
+// http2Suites checks that clients of HTTP/2 find a cipher suite that it allows: without one, the
+// server does not start (golang.org/x/net v0.51.0, http2/server.go: ConfigureServer).
+func http2Suites(f *Fault, c *kubelet.KubeletConfiguration) {
+	if len(c.TLSCipherSuites) > 0 && c.TLSMinVersion != "VersionTLS13" &&
+		!hasHTTP2Suite(c.TLSCipherSuites) {
+		f.Key("tlsCipherSuites").Report("has none that HTTP/2 needs, and the kubelet exits; add " +
+			"TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256")
+	}
+}
+
+// hasHTTP2Suite reports whether a suite of TLS 1.2 that HTTP/2 needs is in a list.
+func hasHTTP2Suite(list []string) bool {
+	return slices.Contains(list, "TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256") ||
+		slices.Contains(list, "TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256")
 }
 
 func imageGC(f *Fault, c *kubelet.KubeletConfiguration) {
@@ -277,6 +324,22 @@ func managerOptions(f *Fault, c *kubelet.KubeletConfiguration) {
 				at.Report("needs featureGates.%s: true", option.gate)
 			}
 		}
+	}
+	on := func(name string) bool {
+		is, _ := strconv.ParseBool(c.CPUManagerPolicyOptions[name])
+		return is
+	}
+	const cores = "distribute-cpus-across-cores"
+	for _, other := range []string{"full-pcpus-only", "distribute-cpus-across-numa"} {
+		if on(cores) && on(other) {
+			f.Key("cpuManagerPolicyOptions", cores).Report("excludes %s; keep one of the two",
+				other)
+		}
+	}
+	if socket := "align-by-socket"; on(socket) &&
+		c.TopologyManagerPolicy == kubelet.SingleNumaNodeTopologyManagerPolicy {
+		f.Key("cpuManagerPolicyOptions", socket).Report("excludes topologyManagerPolicy: " +
+			"single-numa-node; write another policy, or remove the option")
 	}
 	if len(c.CPUManagerPolicyOptions) > 0 && c.CPUManagerPolicy != "static" {
 		f.Key("cpuManagerPolicyOptions").Report("needs cpuManagerPolicy: static")

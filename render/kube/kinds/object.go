@@ -42,6 +42,7 @@ func secret(f *Fault, data []byte) {
 	}
 	checkKeys(f.Key("data"), s.Data)
 	checkKeys(f.Key("stringData"), s.StringData)
+	checkSize(f, size(s.Data)+size(s.StringData))
 	for _, key := range secretKeys[s.Type] {
 		_, inData := s.Data[key]
 		_, inText := s.StringData[key]
@@ -58,10 +59,27 @@ func configMap(f *Fault, data []byte) {
 	}
 	checkKeys(f.Key("data"), c.Data)
 	checkKeys(f.Key("binaryData"), c.BinaryData)
+	checkSize(f, size(c.Data)+size(c.BinaryData))
 	for _, key := range slices.Sorted(maps.Keys(c.BinaryData)) {
 		if _, both := c.Data[key]; both {
 			f.Key("binaryData", key).Report("data has this key, too; remove one")
 		}
+	}
+}
+
+// size returns the bytes of all values.
+func size[V ~string | ~[]byte](values map[string]V) (sum int) {
+	for _, v := range values {
+		sum += len(v)
+	}
+	return sum
+}
+
+// checkSize reports values of more bytes together than a Secret or a ConfigMap may have.
+func checkSize(f *Fault, bytes int) {
+	if bytes > core.MaxSecretSize {
+		f.Report("its values have %d bytes, and the API server takes at most 1 MiB (%d); divide it",
+			bytes, core.MaxSecretSize)
 	}
 }
 

@@ -1,10 +1,12 @@
 package kinds
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
 
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
@@ -55,11 +57,17 @@ func firstBadLabel(v any) string {
 	return ""
 }
 
-// annotations reports the first key that no annotation can have (k8s.io/apimachinery,
-// pkg/api/validation/objectmeta.go, ValidateAnnotations).
+// annotations reports the first key that no annotation can have, or that they are too large
+// together (k8s.io/apimachinery, pkg/api/validation/objectmeta.go, ValidateAnnotations).
 func annotations(v any) string {
 	m, _ := v.(map[string]any)
+	sum := 0
 	for _, key := range slices.Sorted(maps.Keys(m)) {
+		value, _ := m[key].(string)
+		if sum += len(key) + len(value); sum > apivalidation.TotalAnnotationSizeLimitB {
+			return fmt.Sprintf("have more than 256 KiB (%d) together, and the API server takes no "+
+				"more; shorten them", apivalidation.TotalAnnotationSizeLimitB)
+		}
 		if len(validation.IsQualifiedName(strings.ToLower(key))) > 0 {
 			return Show(key) + " is no key of an annotation; write letters, digits, '-', " +
 				"'_' and dots, 63 characters at most, after a domain and a slash if you like"

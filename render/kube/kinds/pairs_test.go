@@ -79,14 +79,36 @@ func TestCorefile(t *testing.T) {
 	require.Empty(t, checkCorefile(t, ". {\n  fanout2 . 10.0.0.1\n}\n", true))
 }
 
+// TestCorefileReleases: each minor has a CoreDNS of its own.
+func TestCorefileReleases(t *testing.T) {
+	t.Parallel()
+	for text, first := range map[string]int{
+		". {\n  pprof {\n    block\n  }\n}\n":                          34,
+		". {\n  https3\n}\n":                                           36,
+		". {\n  proxyproto\n}\n":                                       37,
+		". {\n  forward . 10.0.0.1 {\n    max_age 5m\n  }\n}\n":        37,
+		". {\n  transfer example.org {\n    source 10.0.0.1\n  }\n}\n": 37,
+	} {
+		for minor := 34; minor <= 37; minor++ {
+			require.Equal(t, minor < first, len(corefileFor(t, text, false, minor)) > 0,
+				"%d: %s", minor, text)
+		}
+	}
+}
+
 func checkCorefile(t *testing.T, text string, anyPlugin bool) []string {
+	t.Helper()
+	return corefileFor(t, text, anyPlugin, 36)
+}
+
+func corefileFor(t *testing.T, text string, anyPlugin bool, minor int) []string {
 	t.Helper()
 	doc, err := yaml.Marshal(map[string]any{
 		"apiVersion": "v1", "kind": "ConfigMap", "data": map[string]any{"Corefile": text},
 		"metadata": map[string]any{"name": "coredns", "namespace": "kube-system"},
 	})
 	require.NoError(t, err)
-	c := kinds.New(36)
+	c := kinds.New(minor)
 	c.AnyPlugin = anyPlugin
 	return lines(c.Check(doc))
 }

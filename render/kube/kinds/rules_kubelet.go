@@ -55,6 +55,7 @@ var kubeletRules = inType("config/v1beta1.KubeletConfiguration ", map[string]Rul
 	"nodeStatusMaxImages":             AtLeast(-1),
 	"oomScoreAdj":                     Within(-1000, 1000),
 	"podLogsDir":                      {Check: cleanPath},
+	"podPidsLimit":                    Within(-1, 4<<20), // of the kernel, PID_MAX_LIMIT
 	"podsPerCore":                     NotNegative,
 	"port":                            Port,
 	"qosReserved":                     {Check: qosReserved},

@@ -40,6 +40,7 @@ var settingRules = map[string]Rule{
 	"api/v1.PodSecurityDefaults warn-version":    securityVersion,
 	"eventratelimit/v1alpha1.Limit type": OneOf("Server", "Namespace", "User",
 		"SourceAndObject"),
+	"apiserver/v1beta1.EgressSelection name":  OneOf("cluster", "controlplane", "etcd"),
 	"eventratelimit/v1alpha1.Limit qps":       AtLeast(1),
 	"eventratelimit/v1alpha1.Limit burst":     AtLeast(1),
 	"eventratelimit/v1alpha1.Limit cacheSize": NotNegative,
@@ -84,6 +85,11 @@ func (c *Checker) admission(w *walk, o map[string]any, root *yamltext.Location) 
 		pluginName, _ := plugin["name"].(string)
 		if bare := bareSettings[pluginName]; bare.key != "" && version == "" && name == "" {
 			w.bare(settings, bare.key, bare.fields, at.Key("configuration"))
+			continue
+		}
+		plugins := slices.Sorted(maps.Keys(bareSettings))
+		if near := wording.Nearest(pluginName, plugins); near != "" && version == "" {
+			w.add(at.Key("name"), "no plugin is called so; did you mean %q?", near)
 			continue
 		}
 		if t := w.table.typeOf(kind{version, name}, c.minor); t != "" {

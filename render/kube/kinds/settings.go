@@ -19,6 +19,7 @@ import (
 	auditvalidation "k8s.io/apiserver/pkg/apis/audit/validation"
 	authenticationcel "k8s.io/apiserver/pkg/authentication/cel"
 	authorizationcel "k8s.io/apiserver/pkg/authorization/cel"
+	clientcmd "k8s.io/client-go/tools/clientcmd/api/v1"
 )
 
 // settingDocuments hold the settings of the API server to its own validators, those of 1.36.3.
@@ -26,9 +27,37 @@ var settingDocuments = map[string][]Document{
 	"AuthenticationConfiguration": {ofAPIServer[v1.AuthenticationConfiguration](authentication)},
 	"AuthorizationConfiguration":  {ofAPIServer[v1.AuthorizationConfiguration](authorization)},
 	"EncryptionConfiguration":     {ofAPIServer[v1.EncryptionConfiguration](encryption)},
+	"Config":                      {kubeconfig},
 	"Policy": {
 		ofAPIServer[auditv1.Policy](auditvalidation.ValidatePolicy), groupOfAll,
 	},
+}
+
+// kubeconfig checks that the current context of a kubeconfig, its cluster and its user are there:
+// without them a program does not find a server (k8s.io/client-go v0.36.3, tools/clientcmd,
+// ConfirmUsable).
+func kubeconfig(f *Fault, data []byte) {
+	c, ok := Decode[clientcmd.Config](data)
+	if !ok || c.CurrentContext == "" {
+		return
+	}
+	i := slices.IndexFunc(c.Contexts, func(n clientcmd.NamedContext) bool {
+		return n.Name == c.CurrentContext
+	})
+	if i < 0 {
+		f.Key("current-context").Report("%s is not among contexts", Show(c.CurrentContext))
+		return
+	}
+	at, context := f.Key("contexts").Index(i).Key("context"), c.Contexts[i].Context
+	if !slices.ContainsFunc(c.Clusters, func(n clientcmd.NamedCluster) bool {
+		return n.Name == context.Cluster
+	}) {
+		at.Key("cluster").Report("%s is not among clusters", Show(context.Cluster))
+	}
+	if context.AuthInfo != "" && !slices.ContainsFunc(c.AuthInfos,
+		func(n clientcmd.NamedAuthInfo) bool { return n.Name == context.AuthInfo }) {
+		at.Key("user").Report("%s is not among users", Show(context.AuthInfo))
+	}
 }
 
 // settingScheme sets the defaults of the API server's settings, and makes of them what it works

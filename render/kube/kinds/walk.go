@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	core "k8s.io/api/core/v1"
+
 	"kiln.dev/kiln/render/text/wording"
 	"kiln.dev/kiln/render/text/yamltext"
 )
@@ -145,6 +147,26 @@ func isEmpty(v any) bool {
 // a new object; an object whose owner is not there is deleted.
 var serversOwn = []string{"resourceVersion", "uid", "managedFields", "ownerReferences"}
 
+// controllerUID is batch.ControllerUidLabel of k8s.io/api/batch/v1, whose package makes the program
+// 300 kB larger.
+const controllerUID = "batch.kubernetes.io/controller-uid"
+
+// remains are fields with which an object belongs to others of the cluster that it was read from,
+// by kind: a volume stays Released, a token is deleted, a Job and the mirror of a static pod are
+// refused (k8s.io/kubernetes 1.36.3, pkg/controller: syncVolume, syncSecret; pkg/apis/batch/
+// validation: validateGeneratedSelector; plugin/pkg/admission/noderestriction: admitPodCreate).
+var remains = map[string][][]string{
+	"Pod":              {{"metadata", "annotations", core.MirrorPodAnnotationKey}},
+	"PersistentVolume": {{"spec", "claimRef", "uid"}, {"spec", "claimRef", "resourceVersion"}},
+	"Secret":           {{"metadata", "annotations", core.ServiceAccountUIDKey}},
+	"Job": {
+		{"spec", "selector", "matchLabels", controllerUID},
+		{"spec", "selector", "matchLabels", "controller-uid"},
+		{"spec", "template", "metadata", "labels", controllerUID},
+		{"spec", "template", "metadata", "labels", "controller-uid"},
+	},
+}
+
 // hookAnnotation is where a chart says when Helm applies an object.
 const hookAnnotation = "helm.sh/hook"
 
@@ -157,6 +179,18 @@ func (w *walk) serverFields(o map[string]any, root *yamltext.Location) {
 		if value := metadata[name]; value != nil && !isEmpty(value) {
 			w.add(at.Key(name), "is the API server's own, of the cluster that this object was "+
 				"read from; remove it")
+		}
+	}
+	spec, _ := o["spec"].(map[string]any)
+	name, _ := o["kind"].(string)
+	for _, keys := range remains[name] {
+		value, at := any(o), root
+		for _, key := range keys {
+			m, _ := value.(map[string]any)
+			value, at = m[key], at.Key(key)
+		}
+		if value != nil && !isEmpty(value) && spec["manualSelector"] != true {
+			w.add(at, "is of the cluster that this object was read from; remove it")
 		}
 	}
 	annotations, _ := metadata["annotations"].(map[string]any)

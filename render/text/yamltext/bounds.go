@@ -77,7 +77,7 @@ var (
 )
 
 const (
-	maxBytes  = 16 << 20 // an add-on may have 10 MiB, and its objects may be written longer
+	maxBytes  = 24 << 20 // an add-on may have 16 MiB, and its objects may be written longer
 	maxLevels = 200      // YAML is indented: its size grows with the square of the depth
 
 	parserLevels = 10_000 // the parser's own bound

@@ -100,8 +100,8 @@ func TestFind(t *testing.T) {
 			require.ErrorContains(t, err, row.want)
 		})
 	}
-	require.ErrorContains(t, Object.Check([]byte(strings.Repeat("a: b\n", 4<<20))),
-		"1:1: 20971520 bytes are more than can be read; at most 16 MiB")
+	require.ErrorContains(t, Object.Check([]byte(strings.Repeat("a: b\n", 5<<20))),
+		"1:1: 26214400 bytes are more than can be read; at most 24 MiB")
 	require.ErrorContains(t, Object.Check([]byte("["+strings.Repeat("1,", maxMarks))),
 		"1:1: the document has about 600001 lines and elements of lists")
 }

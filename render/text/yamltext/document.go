@@ -40,7 +40,7 @@ func Unpack(docs []Document) (all []Document) {
 		kind, hasKind := d.Member("kind")
 		items, hasItems := d.Member("items")
 		if !hasKind || !hasItems || !strings.HasSuffix(kind.root.Value, "List") ||
-			items.root.Kind != yaml.SequenceNode {
+			items.root.Kind != yaml.SequenceNode && items.root.Tag != "!!null" {
 			all = append(all, d)
 			continue
 		}
