@@ -18,11 +18,19 @@ import (
 // lockedCase is the golden case whose lock has images.
 const lockedCase = "images-locked"
 
-// sidecar has settings that bring two images: a patch, and the balancer. guard has the entries of
-// the lock for them.
+// sidecar has settings that bring three images: a patch, the balancer and a static pod. guard has
+// the entries of the lock for them.
 const (
 	sidecar = `  workers:
     localBalancer: {}
+    machines:
+      files:
+      - path: /etc/kubernetes/manifests/own.yaml
+        content: |
+          apiVersion: v1
+          kind: Pod
+          metadata: {name: own, namespace: kube-system}
+          spec: {containers: [{name: own, image: "registry.example.com:5000/own:v1"}]}
   controlPlane:
     patches:
     - patch: |
@@ -34,6 +42,8 @@ const (
 `
 	guard = `- name: "registry.example.com:5000/guard:v1"
   digest: "sha256:4e26c9f7abe7af630580f01c656e5d3b5cb4c4b6d3452fe85f7c105d4f1d4ba5"
+- name: "registry.example.com:5000/own:v1"
+  digest: "sha256:52a2b7ad3a6a42f3a2cf1d4ee3bfb3a9ca1bbb2b31dfb4cb0a2b39b9f1ad5a1e"
 - name: "docker.io/library/haproxy:3.2.23-alpine"
   digest: "sha256:b4c966ead3aed881a07e82b5a5c442fd5da44fd3f3d2b5e72f88388637b7f3f7"
 `
@@ -89,12 +99,14 @@ func TestUnpinned(t *testing.T) {
 			"ghcr.io/flannel-io/flannel:v0.28.10: ",
 		"cluster.yaml:7:22: kubernetesVersion: flannel-cni-plugin: image " +
 			"ghcr.io/flannel-io/flannel-cni-plugin:v1.9.1-flannel3: ",
-		"cluster.yaml:17:7: controlPlane.patches[0]: static pod kube-scheduler: guard: image " +
+		"cluster.yaml:26:7: controlPlane.patches[0]: static pod kube-scheduler: guard: image " +
 			"registry.example.com:5000/guard:v1: ",
-		"cluster.yaml:23:11: addons[0].path: Deployment web: nginx: image nginx:1.29: ",
-		"cluster.yaml:23:11: addons[0].path: Deployment web: data: image " +
+		"cluster.yaml:18:9: workers.machines.files[0]: static pod workers.machines.files[0]: " +
+			"own: image registry.example.com:5000/own:v1: ",
+		"cluster.yaml:32:11: addons[0].path: Deployment web: nginx: image nginx:1.29: ",
+		"cluster.yaml:32:11: addons[0].path: Deployment web: data: image " +
 			"registry.example.com:5000/data:v2: ",
-		"cluster.yaml:24:14: addons[0].images[0]: listed by the add-on: image " +
+		"cluster.yaml:33:14: addons[0].images[0]: listed by the add-on: image " +
 			"registry.example.com:5000/web-worker:v3: ",
 	}, missing+"\n")+missing)
 
@@ -121,11 +133,15 @@ func TestPinned(t *testing.T) {
 	require.NoError(t, err)
 	images, err := r.Images()
 	require.NoError(t, err)
-	require.Len(t, images, 15)
+	require.Len(t, images, 16)
 	for _, image := range images {
 		require.Regexp(t, `@sha256:[0-9a-f]{64}$`, image.Reference)
 		require.Equal(t, []string{"amd64"}, image.Arches, image.User)
 	}
+	worker, err := r.Node(1)
+	require.NoError(t, err)
+	own := worker.File(plan.ManifestsDir + "/own.yaml")
+	require.Contains(t, string(own.Content), "own:v1@sha256:")
 	for _, row := range []struct{ file, key string }{
 		{plan.ManifestsDir + "/kube-apiserver.yaml", "spec.containers[0].image"},
 		{plan.ManifestsDir + "/kube-scheduler.yaml", "spec.containers[0].image"},

@@ -96,6 +96,6 @@ var networkRefusals = []refusal{
 		want:    `Service kube-dns: "10.112.0.10" lies in no service subnet`},
 	{name: "DNS of the kubelet", machine: "worker-1", breaks: func(m *machine) {
 		m.edit(plan.KubeletConfig, "10.96.0.10", "10.96.0.11")
-	}, want: `file /var/lib/kubelet/config.yaml: clusterDNS: "10.96.0.11" is not an address of ` +
-		`the Service kube-dns (10.96.0.10)`},
+	}, want: `file /var/lib/kubelet/config.yaml: clusterDNS: nothing answers at "10.96.0.11"; ` +
+		"write the address of the Service kube-dns (10.96.0.10)"},
 }

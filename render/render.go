@@ -117,6 +117,9 @@ func (r *Cluster) Unmarked() []string { return review.Unmarked(r.Cluster) }
 // applied.
 func (r *Cluster) Images() ([]images.Image, error) { return images.List(r.Cluster) }
 
+// UnlistedImages returns the add-ons whose programs may pull images that Images does not have.
+func (r *Cluster) UnlistedImages() []string { return images.Unlisted(r.Cluster) }
+
 // Explain explains a file of a machine or, if target is PATH:KEY, one value in the file. For a
 // secret the explanation holds only its name and generation. It fails with a *wording.Unknown if
 // there is no such machine, file or key, if the file has no keys, and if its values are not shown.

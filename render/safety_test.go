@@ -6,6 +6,7 @@ import (
 	"crypto/x509"
 	"encoding/base64"
 	"encoding/hex"
+	"encoding/json"
 	"encoding/pem"
 	"fmt"
 	"maps"
@@ -57,9 +58,20 @@ func secretsOf(t testing.TB, name string) secrets {
 				// The list of files has too little of the sum to be found by it alone.
 				s["listed sum of "+m.Name+f.Path] = fmt.Appendf(nil, "%x %04o", sum[:4], f.Mode)
 			}
-			if strings.HasPrefix(f.Secret, "file ") || f.Secret == "external-etcd-client" {
+			if strings.HasPrefix(f.Secret, "file ") ||
+				strings.HasPrefix(f.Secret, "registry-client ") ||
+				f.Secret == "external-etcd-client" {
 				s[f.Secret] = f.Content
 				s.pem(f.Secret, f.Content)
+			}
+			if f.Secret == "registry-logins" {
+				var answer struct {
+					Auth map[string]struct{ Password string }
+				}
+				require.NoError(t, json.Unmarshal(f.Content, &answer))
+				for host, login := range answer.Auth {
+					s[f.Secret+" "+host] = []byte(login.Password)
+				}
 			}
 			if strings.HasPrefix(f.Secret, "object ") {
 				var o struct {
@@ -180,6 +192,11 @@ func forbidden(t testing.TB, name string) map[[window]byte]string {
 	if ext := c.Spec.ControlPlane.Etcd.External; ext != nil {
 		public.pem("external etcd CA", c.Text(ext.CAFrom))
 		public.pem("external etcd", c.Text(ext.CertFrom))
+	}
+	for _, r := range c.Spec.Machines.Registries {
+		if r.CertFrom != "" {
+			public.pem("registry "+r.Host, c.Text(r.CertFrom))
+		}
 	}
 	for w := range public.windows() {
 		delete(windows, w)
@@ -324,6 +341,13 @@ func secretFiles(c *config.Cluster) (out []string) {
 		for _, f := range m.Files {
 			if f.Secret {
 				out = append(out, f.ContentFrom)
+			}
+		}
+		for _, r := range m.Registries {
+			for _, name := range []string{r.KeyFrom, r.PasswordFrom} {
+				if name != "" {
+					out = append(out, name)
+				}
 			}
 		}
 		for _, s := range slices.Concat(m.PreBoot, m.PostBoot) {

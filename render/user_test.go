@@ -1,6 +1,7 @@
 package render_test
 
 import (
+	"strings"
 	"testing"
 	"testing/fstest"
 
@@ -82,6 +83,38 @@ func TestButaneWrites(t *testing.T) {
 	}
 }
 
+// TestOwnStaticPod: where the user brings a static pod, the kubelet reads the folder, also on a
+// machine that has no static pod of kiln's.
+func TestOwnStaticPod(t *testing.T) {
+	t.Parallel()
+	const pod = "/etc/kubernetes/manifests/a.yaml"
+	const text = "{apiVersion: v1, kind: Pod, metadata: {name: a, namespace: kube-system}, " +
+		"spec: {containers: [{name: a, image: 'b:1'}]}}"
+	for name, bring := range map[string]func(*config.Node){
+		"none": nil,
+		"files": func(n *config.Node) {
+			n.Files = []config.File{{Path: pod, Mode: "0600", Content: text}}
+		},
+		"butane": func(n *config.Node) {
+			n.OS = "flatcar"
+			n.Butane = "variant: flatcar\nversion: 1.1.0\nstorage: {files: [{path: " + pod +
+				", mode: 0600, contents: {inline: \"" + text + "\"}}]}\n"
+		},
+	} {
+		c, b := inputs(t, "single")
+		if bring != nil {
+			bring(&c.Spec.Nodes[1])
+		}
+		r, err := render.New(c, b)
+		require.NoError(t, err, name)
+		n, err := r.Node(1)
+		require.NoError(t, err, name)
+		settings := string(n.File("/var/lib/kubelet/config.yaml").Content)
+		require.Equal(t, bring != nil,
+			strings.Contains(settings, "staticPodPath: /etc/kubernetes/manifests\n"), name)
+	}
+}
+
 // TestSecretStaticPod: of a static pod that is a secret, no message shows a value, a key or a line.
 func TestSecretStaticPod(t *testing.T) {
 	t.Parallel()
@@ -117,5 +150,84 @@ spec:
 			"/etc/kubernetes/manifests/a.yaml: is not what its reader takes; kiln shows nothing "+
 			"of a secret: validate it once with example values, without secret and in another "+
 			"folder")
+	}
+}
+
+// TestKubeletDropIns: the fields of drop-ins are those of kubelet, so that all that follows from
+// these follows from them. Nothing of a secret is shown.
+func TestKubeletDropIns(t *testing.T) {
+	t.Parallel()
+	const head = "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n"
+	parse := func(files string) (*config.Cluster, error) {
+		return config.Parse("cluster.yaml", []byte(`apiVersion: kiln.dev/v1alpha1
+kind: Cluster
+metadata: {name: single}
+spec:
+  kubernetesVersion: v1.36.3
+  machines:
+    os: ubuntu
+    kubelet: {maxPods: 40, systemReserved: {cpu: 200m}}
+    files:
+`+files+`  nodes:
+  - {name: cp-1, role: control-plane, addresses: [10.0.0.11]}
+  - {name: worker-1, role: worker, addresses: [10.0.0.21], kubelet: {maxPods: 30}}
+`), fstest.MapFS{
+			"a": {Data: []byte(head +
+				"maxPods: 50\nfailSwapOn: false\nsystemReserved: {memory: 1Gi}\n")},
+			"b": {Data: []byte(head + "maxPods: 60\n")},
+			"c": {Data: []byte(head + "syncFrequency: hunter2\n")},
+		})
+	}
+	c, err := parse("    - {path: /etc/kubernetes/kubelet.conf.d/20-b.conf, contentFrom: b}\n" +
+		"    - {path: /etc/kubernetes/kubelet.conf.d/10-a.conf, contentFrom: a}\n")
+	require.NoError(t, err)
+	_, b := inputs(t, "single")
+	r, err := render.New(c, b)
+	require.NoError(t, err)
+	for i, want := range []string{"maxPods: 60\n", "maxPods: 30\n"} {
+		n, err := r.Node(i)
+		require.NoError(t, err)
+		text := string(n.File("/var/lib/kubelet/config.yaml").Content)
+		require.Contains(t, text, want)
+		require.Contains(t, text, "failSwapOn: false\n")
+		require.Contains(t, text, "systemReserved:\n  cpu: 200m\n")
+		require.Contains(t, text, "  memory: 1Gi\n")
+		require.Contains(t, string(n.File("/etc/kiln/machine").Content), "swap='keep'\n")
+	}
+	_, err = parse("    - {path: /etc/kubernetes/kubelet.conf.d/c.conf, contentFrom: c, " +
+		"secret: true, mode: \"0600\"}\n")
+	require.ErrorContains(t, err, "machines.files[0]: a drop-in of the kubelet's configuration "+
+		"holds no secret")
+	require.NotContains(t, err.Error(), "hunter2")
+}
+
+// TestSysctlProfile: a machine has the settings of its profile. Those of its own win, and a
+// narrower layer may have none.
+func TestSysctlProfile(t *testing.T) {
+	t.Parallel()
+	_, b := inputs(t, "single")
+	c, err := config.Parse("cluster.yaml", []byte(`apiVersion: kiln.dev/v1alpha1
+kind: Cluster
+metadata: {name: single}
+spec:
+  kubernetesVersion: v1.36.3
+  machines:
+    os: ubuntu
+    sysctlProfile: busy
+    sysctls: {vm.max_map_count: "65530"}
+  nodes:
+  - {name: cp-1, role: control-plane, addresses: [10.0.0.11]}
+  - {name: worker-1, role: worker, addresses: [10.0.0.21], sysctlProfile: none}
+`), nil)
+	require.NoError(t, err)
+	r, err := render.New(c, b)
+	require.NoError(t, err)
+	for i, busy := range []bool{true, false} {
+		n, err := r.Node(i)
+		require.NoError(t, err)
+		text := string(n.File("/etc/sysctl.d/90-kiln.conf").Content)
+		require.Equal(t, busy, strings.Contains(text, "fs.inotify.max_user_watches = 524288\n"))
+		require.Contains(t, text, "vm.max_map_count = 65530\n")
+		require.Equal(t, 1, strings.Count(text, "max_map_count"))
 	}
 }

@@ -6,6 +6,11 @@
 // The rest of this comment describes these formats. Every line ends in a line feed; columns are
 // separated by single spaces.
 //
+// # /etc/kiln/preload
+//
+// The images that the step preload brings, a line each: the name that containerd keeps it under,
+// and its digest if that is not in the name.
+//
 // # /etc/kiln/machine
 //
 // Shell assignments, name='value'. A single quote in a value is written with four characters:
@@ -34,6 +39,8 @@
 //	etcd_peers          name=https://address:2380,https://address:2378 of each other member:
 //	                    where it answers members, where clients; in an imported cluster each a
 //	                    second time with port 2379, where one that kubeadm made answers clients
+//	preload             registry, medium or a path: where the images come from; step preload
+//	arch                the machine's architecture, such as amd64; step preload
 //	swap                off or keep
 //	restart             units restarted in this order before the kubelet's first start:
 //	                    systemd-modules-load.service and systemd-sysctl.service (which set
@@ -138,11 +145,13 @@
 // # /etc/kiln/objects/index, /etc/kiln/node.yaml
 //
 // Each line is an object's REST path, a tab and the name of a file in the same folder: namespaces,
-// CustomResourceDefinitions, the others, and last the marker. The file is the object for
-// server-side apply, as JSON. If objects were refused, the marker is applied with their paths and
-// what the API server said, one a line in data.failed, in place of its file; then it does not count
-// as applied. node.yaml is the same for the machine's own Node; without it nothing is applied to
-// the Node.
+// CustomResourceDefinitions, the others, and last the marker. Where no definition says what the
+// resource of an object is called, the path has the kind in its place, and a namespace if the
+// object names one: /apis/GROUP/VERSION[/namespaces/NAMESPACE]/Kind/NAME. The file is the object
+// for server-side apply, as JSON. If objects were refused, the marker is applied with their paths
+// and what the API server said, one a line in data.failed, in place of its file; then it does not
+// count as applied. node.yaml is the same for the machine's own Node; without it nothing is applied
+// to the Node.
 //
 // # /var/lib/kiln/artifacts, /var/lib/kiln/fetched
 //

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"kiln.dev/kiln/templates"
 )
 
 const (
@@ -174,6 +176,42 @@ func TestObjectsWaitForAnAddress(t *testing.T) {
 		out, code := m.run()
 		if code != 0 || m.status().Phase != "done" || strings.Contains(out, "FAULT") {
 			t.Errorf("exit status %d\n%s", code, out)
+		}
+	})
+}
+
+// TestObjectsAskForKinds: where no definition is at hand, the API server says what an object's
+// resource is called, and whether it has a namespace, once a program has brought the definition.
+func TestObjectsAskForKinds(t *testing.T) {
+	const group, resources = "/apis/example.com/v1", `{"kind":"APIResourceList","resources":[` +
+		`{"name":"yokes","singularName":"yoke","namespaced":true,"kind":"Yoke","verbs":["get"]},` +
+		`{"name":"oxen/status","singularName":"","namespaced":false,"kind":"OxStatus"},` +
+		`{"name":"oxen","singularName":"ox","namespaced":false,"kind":"Ox","verbs":["get"]},` +
+		`{"name":"oxen/scale","singularName":"","namespaced":false,"kind":"Ox","verbs":["get"]}]}`
+	underEachShell(t, func(t *testing.T, shell []string) {
+		m := newMachine(t, shell, "control-plane")
+		m.hold(templates.IfAsks)
+		m.brings(group+"/Ox/Big", group+"/namespaces/farm/Ox/small", group+"/Yoke/a",
+			group+"/namespaces/farm/Yoke/b", "/apis/example.com/v1/namespaces/farm/fields/C")
+		m.rule("GET", "*"+group, 2, 404, 0, "404 page not found")
+		m.rule("GET", "*"+group, 2, 200, 0, `{"resources":[{"name":"oxen","kind":"Oxbow"}]}`)
+		m.rule("GET", "*"+group, 9999, 200, 0, resources)
+		m.document()
+		out := m.wantDone()
+		var got []string
+		for _, path := range m.patched() {
+			if strings.HasPrefix(path, group) && !slices.Contains(got, path) {
+				got = append(got, path)
+			}
+		}
+		slices.Sort(got)
+		want := []string{group + "/namespaces/default/yokes/a", group + "/namespaces/farm/fields/C",
+			group + "/namespaces/farm/yokes/b", group + "/oxen/Big", group + "/oxen/small"}
+		if !slices.Equal(got, want) {
+			t.Errorf("applied %q\nwant %q", got, want)
+		}
+		if says := group + "/Ox/Big: HTTP 404; "; !strings.Contains(out, says) {
+			t.Errorf("no %q in\n%s", says, out)
 		}
 	})
 }

@@ -19,7 +19,9 @@ import (
 var conditions = []string{
 	templates.IfAnnounces, templates.IfBacksUp, templates.IfCloudInit, templates.IfControlPlane,
 	templates.IfWorker, templates.IfEtcd, templates.IfCredential, templates.IfNamed,
-	templates.IfPool, templates.IfLoads, templates.IfObjects,
+	templates.IfPool, templates.IfLoads, templates.IfObjects, templates.IfAsks,
+	templates.IfRegistries, templates.IfLogins, templates.IfPulls, templates.IfArchive,
+	templates.IfMedium,
 }
 
 // TestConditions: each condition of a line is a known one, and each known one has a line.

@@ -42,8 +42,14 @@ const (
 	IfCredential   = "credential" // it has a credential that ends
 	IfLoads        = "loads"      // files are written after units have started
 	IfObjects      = "objects"    // it gives the API server what it is to hold
+	IfAsks         = "asks"       // the API server says what the kinds of some are called
 	IfNamed        = "named"      // it asks for the API server by a host name
 	IfPool         = "pool"       // it is one of a pool, and finds its name out
+	IfRegistries   = "registries" // it knows more of a registry than its servers
+	IfLogins       = "logins"     // its kubelet logs in to a registry
+	IfPulls        = "pulls"      // it gets its images first, from registries
+	IfArchive      = "archive"    // … from an archive
+	IfMedium       = "medium"     // … on a medium
 )
 
 // only returns the lines of a source whose conditions hold.
@@ -251,6 +257,7 @@ var FaultCodes = []string{
 	"kube-controller-manager-unhealthy",
 	"kube-scheduler-unhealthy",
 	"packages",            // the package manager failed
+	"preload",             // images are in no archive and no registry
 	"object",              // the API server refuses an object, or did not take it in time
 	"api-endpoint",        // no answer
 	"api-wrong-cluster",   // the certificate there is not of this cluster's CA

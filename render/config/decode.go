@@ -199,7 +199,7 @@ func (d decoder) fields(n *yaml.Node, v reflect.Value, at *yamltext.Location) {
 			return
 		}
 		if f == nil {
-			d.reportUnknown(key, v.Type(), here)
+			d.reportUnknown(n, key, value, v.Type(), here)
 			return
 		}
 		if f.name == "spec" && at.Parent() == nil {

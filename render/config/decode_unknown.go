@@ -23,9 +23,11 @@ const (
 var secretKey = regexp.MustCompile(
 	`(?i)passw|token|secret|privatekey|cakey|encryptionkey|certificatekey`)
 
-// reportUnknown reports a key that is not one of the known ones, with the best guess at what was
-// meant.
-func (d decoder) reportUnknown(key *yaml.Node, t reflect.Type, at *yamltext.Location) {
+// reportUnknown reports a key of the map n that is not one of the known ones, with the best guess
+// at what was meant.
+func (d decoder) reportUnknown(
+	n, key, value *yaml.Node, t reflect.Type, at *yamltext.Location,
+) {
 	if len(d.found) > maxProblems {
 		// No message shows this problem any more, and the guess takes time.
 		d.breakAt(key, at, "unknown field")
@@ -42,10 +44,21 @@ func (d decoder) reportUnknown(key *yaml.Node, t reflect.Type, at *yamltext.Loca
 	}
 	var hint string
 	near := wording.Nearest(key.Value, names)
+	want, line := yaml.Kind(0), 0
+	if near != "" {
+		want, line = kindOf(t.FieldByIndex(known.byName[near].index).Type), lineOf(n, near)
+	}
+	if want == yaml.MappingNode && value.Kind != want {
+		near, names = "", nil // it has nothing to do with that field
+	}
 	owners := ownersOf(key.Value)
 	switch {
 	case retired[t][key.Value] != "":
 		hint = retired[t][key.Value]
+	case near != "" && line != 0:
+		hint = fmt.Sprintf("%s stands on line %d; write there what belongs to it", near, line)
+	case near != "" && want == yaml.SequenceNode && value.Kind == yaml.ScalarNode:
+		hint = fmt.Sprintf("did you mean %q? It is a list, in brackets", near)
 	case near != "" && strings.EqualFold(near, key.Value):
 		hint = fmt.Sprintf("did you mean %q? Upper and lower case matter", near)
 	case near != "":
@@ -57,12 +70,12 @@ func (d decoder) reportUnknown(key *yaml.Node, t reflect.Type, at *yamltext.Loca
 		}
 	case secretKey.MatchString(key.Value):
 		hint = "secrets belong in the bundle, never in cluster.yaml"
-	case len(names) <= maxFieldsNamed:
+	case names != nil && len(names) <= maxFieldsNamed:
 		hint = "the fields here are " + strings.Join(names, ", ")
 	default:
 		hint = "`kiln explain` lists the fields"
 		meant := wording.Nearest(key.Value, slices.Sorted(slices.Values(fieldNames())))
-		if owners := ownersOf(meant); len(owners) > 0 {
+		if owners := ownersOf(meant); names != nil && len(owners) > 0 {
 			hint = fmt.Sprintf("did you mean %q? It belongs to %s",
 				meant, strings.Join(owners, " or "))
 		}
@@ -72,6 +85,30 @@ func (d decoder) reportUnknown(key *yaml.Node, t reflect.Type, at *yamltext.Loca
 		d.hide(at.Parent().Key(near).String())
 	}
 	d.breakAt(key, at, "unknown field; %s", hint)
+}
+
+// kindOf returns the kind of YAML that a field of a type has.
+func kindOf(t reflect.Type) yaml.Kind {
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	switch t.Kind() {
+	case reflect.Struct, reflect.Map:
+		return yaml.MappingNode
+	case reflect.Slice:
+		return yaml.SequenceNode
+	}
+	return yaml.ScalarNode
+}
+
+// lineOf returns the line of a key in a map, 0 if the map does not have it.
+func lineOf(n *yaml.Node, name string) int {
+	for i := 0; i < len(n.Content); i += 2 {
+		if n.Content[i].Value == name {
+			return n.Content[i].Line
+		}
+	}
+	return 0
 }
 
 // ownersOf returns the fields that have a key of that name, nil if they are many. The settings of

@@ -111,6 +111,9 @@ func setEndpoint(spec *Spec) {
 
 // fillStruct sets the absent fields of a struct, and of everything within it.
 func fillStruct(v reflect.Value) {
+	if f, ok := v.Addr().Interface().(*File); ok && f.Secret {
+		f.Mode = cmp.Or(f.Mode, "0600")
+	}
 	fields := structs[v.Type()]
 	for i := range fields.list {
 		f := &fields.list[i]

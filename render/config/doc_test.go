@@ -142,7 +142,7 @@ func TestSchema(t *testing.T) {
 	require.Equal(t, map[string]any{"$ref": "#/$defs/KubeletConfiguration"},
 		without(node.Properties["kubelet"], "description"))
 	require.Contains(t, s.Defs["KubeletConfiguration"].Properties, "maxPods")
-	require.NotContains(t, s.Defs["KubeletConfiguration"].Properties, "clusterDNS")
+	require.NotContains(t, s.Defs["KubeletConfiguration"].Properties, "clusterDomain")
 	require.Contains(t, s.Defs["kube-scheduler"].Properties["name"]["enum"], "leader-elect")
 	require.Equal(t, config.Schema(), data, "the same bytes every time")
 

@@ -149,6 +149,9 @@ func (e *Effective) with(m *Machine, layer string) *Effective {
 // zero.
 func (m *Machine) fields() fieldSet {
 	set := m.set
+	if len(m.dropIns) > 0 {
+		set |= 1 << structs[machineType].byName["kubelet"].machine
+	}
 	v := reflect.ValueOf(m).Elem()
 	for i := range structs[machineType].list {
 		if f := &structs[machineType].list[i]; !v.Field(f.machine).IsZero() {
@@ -175,6 +178,12 @@ func (e *Effective) apply(m *Machine) {
 			*p = e.mergeStrings(*p, from.Interface().(map[string]string), f.name, layer)
 		case *map[string]any:
 			*p = e.mergeMaps(*p, from.Interface().(map[string]any), f.name, layer)
+			if f.name != "kubelet" {
+				continue
+			}
+			for _, fields := range m.dropIns {
+				*p = e.mergeMaps(*p, fields, f.name, layer)
+			}
 		default:
 			to.Set(from)
 			e.Source[f.name] = layer

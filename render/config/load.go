@@ -18,7 +18,7 @@ import (
 // it is packed as often.
 const (
 	maxText   = 1 << 20
-	maxFolder = 10 << 20
+	maxFolder = 16 << 20 // the definitions of Argo Workflows have 12 MiB
 	maxLayer  = 10 << 20
 )
 
@@ -108,8 +108,44 @@ func (l *loader) machine(m *Machine, at *yamltext.Location) {
 	for i, from := range m.TrustedCAsFrom {
 		l.text(from, certAlone, at.Key("trustedCAsFrom").Index(i))
 	}
+	for i, r := range m.Registries {
+		l.registry(&r, at.Key("registries").Index(i))
+	}
 	l.scripts(m.PreBoot, at.Key("preBoot"))
 	l.scripts(m.PostBoot, at.Key("postBoot"))
+}
+
+// registry reads the files that a registry names.
+func (l *loader) registry(r *Registry, at *yamltext.Location) {
+	for _, f := range []struct{ name, key string }{
+		{r.CAFrom, "caFrom"}, {r.CertFrom, "certFrom"},
+	} {
+		if f.name != "" {
+			l.text(f.name, certAlone, at.Key(f.key))
+		}
+	}
+	if r.KeyFrom != "" {
+		l.secret(r.KeyFrom, true, "", at.Key("keyFrom"))
+	}
+	switch {
+	case r.PasswordFrom == "":
+	case !l.isFile(r.PasswordFrom) && !(l.public && checkName(r.PasswordFrom) == nil):
+		// It may be the password. Without secrets, a file may be missing.
+		l.report(at.Key("passwordFrom"), "is no file beside cluster.yaml (value withheld); write "+
+			"the name of a file that has the password alone")
+		l.hide(at.Key("passwordFrom").String())
+	default:
+		l.secret(r.PasswordFrom, true, "", at.Key("passwordFrom"))
+	}
+}
+
+// isFile reports whether a name is that of a file, and not of a folder.
+func (l *loader) isFile(name string) bool {
+	if checkName(name) != nil || l.dir == nil {
+		return false
+	}
+	info, err := fs.Stat(l.dir, cleanPath(name))
+	return err == nil && !info.IsDir()
 }
 
 // scripts reads the files that scripts name.
@@ -322,7 +358,7 @@ func readFolder(dir fs.FS, root string) (map[string][]byte, error) {
 			return fmt.Errorf("cannot be used: %s %w", name, err)
 		}
 		if total += len(data); total > maxFolder {
-			return fmt.Errorf("has more than 10 MiB (%d) of files; an add-on is smaller", maxFolder)
+			return fmt.Errorf("has more than 16 MiB (%d) of files; an add-on is smaller", maxFolder)
 		}
 		files[name] = data
 		return nil

@@ -53,9 +53,9 @@ func TestLoadRefuses(t *testing.T) {
 	}
 	write("ok.yaml", []byte("a: b\n"))
 	write("large", bytes.Repeat([]byte("x"), 1<<20+1))
-	write("larger", bytes.Repeat([]byte("x"), 10<<20+1))
+	write("larger", bytes.Repeat([]byte("x"), 16<<20+1))
 	write("huge/kustomization.yml", nil)
-	for i := range 11 {
+	for i := range 17 {
 		write(fmt.Sprintf("huge/%d", i), make([]byte, 1<<20))
 	}
 	write("linked/Kustomization", nil)
@@ -77,8 +77,8 @@ func TestLoadRefuses(t *testing.T) {
 		{"a dangling link", "patches: [{patchFrom: dangling}]", "there is no such file"},
 		{"a FIFO", "patches: [{patchFrom: fifo}]", "is not a regular file"},
 		{"a large file", "patches: [{patchFrom: large}]", "has 1048577 bytes; at most 1 MiB"},
-		{"a large add-on", "addons: [{path: larger}]", "has 10485761 bytes; at most 10 MiB"},
-		{"a large folder", "addons: [{path: huge}]", "more than 10 MiB"},
+		{"a large add-on", "addons: [{path: larger}]", "has 16777217 bytes; at most 16 MiB"},
+		{"a large folder", "addons: [{path: huge}]", "more than 16 MiB"},
 		{"a folder with a link out", "addons: [{path: linked}]", "cannot be read: linked/out"},
 		{"a backslash", "addons: [{path: 'a\\b'}]", "separate folders with /"},
 	}

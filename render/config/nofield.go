@@ -57,14 +57,22 @@ func firstMissing(path string) (parent, key string, keys []string) {
 	return parent, "", keys
 }
 
-// fieldsNamed returns the paths of the first fields with a name, at most maxPlaces.
+// fieldsNamed returns the paths of the first fields with a name, or with one that contains it, at
+// most maxPlaces.
 func fieldsNamed(name string) (found []string) {
+	var similar []string
 	for _, path := range FieldPaths() {
-		if strings.HasSuffix(path, "."+name) && len(found) < maxPlaces {
+		last := path[strings.LastIndexByte(path, '.')+1:]
+		if last == name && last != path {
 			found = append(found, path)
+		} else if len(name) > 2 && strings.Contains(strings.ToLower(last), strings.ToLower(name)) {
+			similar = append(similar, path)
 		}
 	}
-	return found
+	if found == nil {
+		found = similar
+	}
+	return found[:min(len(found), maxPlaces)]
 }
 
 // FieldPaths returns the paths of all fields, as Field takes them, in the order of the types.

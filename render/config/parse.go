@@ -63,6 +63,7 @@ func parse(path string, data []byte, dir fs.FS, may mode) (*Cluster, error) {
 	d.value(root, reflect.ValueOf(c).Elem(), nil, at)
 	setDefaults(c)
 	load(c, dir, may.public, r)
+	c.readDropIns()
 	var broken Problems
 	if !may.unlocked {
 		c.lock, broken = readLock(path, dir)

@@ -35,13 +35,21 @@ var (
 		"/etc/cni/net.d/10-flannel.conflist",
 		"/etc/containerd/config.toml",
 		"/etc/hostname",
+		"/etc/kubernetes/admin.conf",
+		"/etc/kubernetes/bootstrap-kubelet.conf",
+		"/etc/kubernetes/controller-manager.conf",
 		"/etc/kubernetes/haproxy.cfg",
+		"/etc/kubernetes/kube-vip.conf",
+		"/etc/kubernetes/kubelet.conf",
 		"/etc/kubernetes/manifests/etcd.yaml",
 		"/etc/kubernetes/manifests/haproxy.yaml",
 		"/etc/kubernetes/manifests/kube-apiserver.yaml",
 		"/etc/kubernetes/manifests/kube-controller-manager.yaml",
 		"/etc/kubernetes/manifests/kube-scheduler.yaml",
 		"/etc/kubernetes/manifests/kube-vip.yaml",
+		"/etc/kubernetes/proxy.conf",
+		"/etc/kubernetes/scheduler.conf",
+		"/etc/kubernetes/super-admin.conf",
 		"/etc/modules-load.d/90-kiln.conf",
 		"/etc/sysctl.d/90-kiln.conf",
 		"/etc/systemd/network/05-kiln-pods.network",
@@ -92,10 +100,14 @@ func filePathProblem(name string) string {
 				"elsewhere, such as below /etc or /opt"
 		}
 	}
-	if ownPath(name) {
-		return "is written by kiln; use the fields of cluster.yaml or a patch instead"
+	switch {
+	case !ownPath(name):
+		return ""
+	case path.Base(name) == "haproxy.yaml" || path.Base(name) == "kube-vip.yaml":
+		return "is the name of a static pod of kiln's, which a field may bring later; choose " +
+			"another file name"
 	}
-	return ""
+	return "is written by kiln; use the fields of cluster.yaml or a patch instead"
 }
 
 // PathProblem returns why the first boot cannot verify a path, "" if it can. Its list of files has
@@ -132,7 +144,6 @@ func ownPath(name string) bool {
 		}
 	}
 	return slices.Contains(ownFiles, name) ||
-		path.Dir(name) == "/etc/kubernetes" && path.Ext(name) == ".conf" || // kubeconfigs
 		strings.HasPrefix(name, NetworkdPrefix) || strings.HasPrefix(name, KeyfilePrefix)
 }
 

@@ -34,11 +34,3 @@ func (c *Cluster) Pinned(reference string) (pinned, problem string) {
 	}
 	return reference, ""
 }
-
-// ClusterScoped returns the kinds without a namespace that the add-ons name.
-func (c *Cluster) ClusterScoped() (kinds []string) {
-	for _, a := range c.Spec.Addons {
-		kinds = append(kinds, a.ClusterScoped...)
-	}
-	return kinds
-}

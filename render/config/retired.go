@@ -9,12 +9,16 @@ var retired = map[reflect.Type]map[string]string{
 		"mtu":   "write flannel.mtu, the MTU of the network between the machines",
 		"vxlan": "write flannel.backend, and flannel.directRouting for vxlan: auto",
 	},
-	reflect.TypeFor[Registry](): {"auth": noLogin, "username": noLogin, "password": noLogin},
-	reflect.TypeFor[Updates]():  {"start": noWindow, "length": noWindow},
-	reflect.TypeFor[Machine]():  {"identity": noIdentity, "users": noUsers},
-	reflect.TypeFor[Node]():     {"identity": noIdentity, "podCIDRs": noPodCIDRs, "users": noUsers},
-	reflect.TypeFor[Pool]():     {"identity": noIdentity, "podCIDRs": noPodCIDRs, "users": noUsers},
-	reflect.TypeFor[Addon]():    {"helm": noHelm, "chart": noHelm, "repo": noHelm},
+	reflect.TypeFor[Registry](): {
+		"auth": noLogin, "auths": noLogin, "password": noLogin, "insecure": anyServer,
+		"insecureSkipVerify": anyServer, "plainHTTP": plainHTTP, "skipTLSVerify": anyServer,
+	},
+	reflect.TypeFor[Updates](): {"start": noWindow, "length": noWindow},
+	reflect.TypeFor[Machine](): {"identity": noIdentity, "users": noUsers},
+	reflect.TypeFor[Node]():    {"identity": noIdentity, "podCIDRs": noPodCIDRs, "users": noUsers},
+	reflect.TypeFor[Pool]():    {"identity": noIdentity, "podCIDRs": noPodCIDRs, "users": noUsers},
+	reflect.TypeFor[Patch]():   {"path": "write patchFrom to name a file, or patch with its text"},
+	reflect.TypeFor[Addon]():   {"helm": noHelm, "chart": noHelm, "repo": noHelm},
 }
 
 const noUsers = "write users in cloudConfig or, on systems with Ignition, passwd.users in " +
@@ -23,8 +27,12 @@ const noUsers = "write users in cloudConfig or, on systems with Ignition, passwd
 const noHelm = "kiln runs no Helm; write the output of helm template into a file, and name that " +
 	"with path"
 
-const noLogin = "in place of this entry write a file with secret: true, " +
-	"/etc/containerd/certs.d/HOST/hosts.toml; docs/systems.md (Registries) shows it"
+const noLogin = "write username, and passwordFrom with a file that has the password alone"
+
+const anyServer = "write caFrom with the CA or the certificate of the server; ca: none trusts " +
+	"any server"
+
+const plainHTTP = "write the URL of the server with http:// into mirrors"
 
 const noWindow = "remove it; write policy: none, and replace machines by newer images, or set " +
 	"the window of the system's own updater with files"

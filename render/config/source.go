@@ -3,6 +3,7 @@ package config
 import (
 	"fmt"
 	"path"
+	"strings"
 
 	"go.yaml.in/yaml/v3"
 
@@ -48,6 +49,37 @@ func (c *Cluster) Folder(path string) map[string][]byte {
 		return nil
 	}
 	return c.source.folders[cleanPath(path)]
+}
+
+// Mentions returns how many values of cluster.yaml, and files beside it, have a text in them.
+func (c *Cluster) Mentions(text string) (n int) {
+	if c.source == nil {
+		return 0
+	}
+	count := func(content string) {
+		if strings.Contains(content, text) {
+			n++
+		}
+	}
+	var walk func(*yaml.Node)
+	walk = func(node *yaml.Node) {
+		if node.Kind == yaml.ScalarNode {
+			count(node.Value)
+		}
+		for _, child := range node.Content {
+			walk(child)
+		}
+	}
+	walk(c.source.root)
+	for _, content := range c.source.texts {
+		count(string(content))
+	}
+	for _, folder := range c.source.folders {
+		for _, content := range folder {
+			count(string(content))
+		}
+	}
+	return n
 }
 
 // cleanPath returns the key of a named file in a source.

@@ -4,7 +4,8 @@ package config
 type File struct {
 	// Path is where the file lies on the machine. It is absolute and clean.
 	Path string `json:"path" example:"/etc/motd"`
-	// Mode is the permissions of the file, four octal digits in quotes.
+	// Mode is the permissions of the file, four octal digits in quotes. A secret has 0600 if it is
+	// absent.
 	Mode string `json:"mode,omitempty" default:"0644" is:"mode"`
 	// Owner is the user and group of the file, as user:group. Each is a number, or a name that
 	// exists on the machine.

@@ -67,6 +67,10 @@ type Machine struct {
 	Files []File `json:"files,omitempty"`
 	// Units are further systemd units, or settings of units that the system has.
 	Units []Unit `json:"units,omitempty"`
+	// SysctlProfile is a list of kernel settings: busy, or none, which is the default. busy is for
+	// machines of many pods: more watches of files (inotify), memory maps, waiting connections and
+	// neighbours. Settings in sysctls win over it.
+	SysctlProfile string `json:"sysctlProfile,omitempty" enum:"none,busy"`
 	// Sysctls are kernel settings. kiln adds those that Kubernetes needs.
 	Sysctls map[string]string `json:"sysctls,omitempty"`
 	// KernelModules are kernel modules to load at every boot. kiln adds those that Kubernetes
@@ -91,8 +95,14 @@ type Machine struct {
 	// Updates says when the system may update itself, and reboot for that. A narrower layer
 	// replaces it as a whole.
 	Updates Updates `json:"updates,omitempty"`
-	// Registries are mirrors of image registries, for containerd.
+	// Registries say from where containerd pulls images, and what it shows there.
 	Registries []Registry `json:"registries,omitempty"`
+	// Preload is from where a machine gets its images before its kubelet starts. They are pinned: a
+	// kubelet that makes room removes none. registry: from where registries say. medium: from the
+	// archive on a disk or CD with the label KILN-DATA. A path: from the archive in that folder of
+	// the image. kiln archive makes archives. The default is empty: the kubelet has each image
+	// pulled when a pod starts.
+	Preload string `json:"preload,omitempty" example:"medium"`
 	// Proxy is the HTTP proxy through which the machine reaches the outside. containerd pulls
 	// images through it. The API server, the controller-manager and the scheduler use it too, as
 	// they do with kubeadm. kube-proxy uses the one of spec.machines. The kubelet needs none. A
@@ -128,6 +138,8 @@ type Machine struct {
 	// set holds the numbers of the fields that the file sets. A layer wins with a field that it
 	// sets, even to zero.
 	set fieldSet
+	// dropIns holds the fields of each drop-in of the kubelet's configuration among the files.
+	dropIns []map[string]any
 }
 
 // Profile says what an image has otherwise than the stock images of its operating system. Each
@@ -310,14 +322,36 @@ type HostAlias struct {
 	Hostnames []string `json:"hostnames" example:"[registry.example.com]" is:"name"`
 }
 
-// Registry says from where containerd pulls the images of one registry.
+// Registry says from where containerd pulls the images of one registry, and what it and the kubelet
+// show there. All but host is about every server that containerd asks: the mirrors, and the
+// registry itself unless mirrorsOnly is set.
 type Registry struct {
 	// Host is the host of the registry as image references have it, with its port. _default means
 	// every other registry.
 	Host string `json:"host" example:"docker.io" is:"registry"`
 	// Mirrors are the URLs that containerd tries before the registry itself, in this order.
-	Mirrors []string `json:"mirrors" example:"[https://mirror.example.com]" is:"url"`
+	Mirrors []string `json:"mirrors,omitempty" example:"[https://mirror.example.com]" is:"url"`
+	// MirrorsOnly keeps containerd from asking the registry itself for what no mirror has.
+	MirrorsOnly bool `json:"mirrorsOnly,omitempty"`
+	// CA is what containerd trusts there. system, which is the default: every CA that its operating
+	// system trusts. cluster: the cluster's own CA too, from which kiln serve has its certificate.
+	// none: any server; whoever is on the way to it decides what images without a digest are.
+	CA string `json:"ca,omitempty" enum:"system,cluster,none"`
+	// CAFrom is the file beside cluster.yaml with the certificate of another CA (PEM). containerd
+	// trusts that CA there, beside those of the system.
+	CAFrom string `json:"caFrom,omitempty"`
+	// CertFrom is the file with the client certificate that containerd shows there (PEM).
+	CertFrom string `json:"certFrom,omitempty" example:"registry/client.crt"`
+	// KeyFrom is the file with the private key of that certificate (PEM).
+	KeyFrom string `json:"keyFrom,omitempty" example:"registry/client.key"`
+	// Username is the name with which the kubelet has images pulled there.
+	Username string `json:"username,omitempty" example:"robot"`
+	// PasswordFrom is the file beside cluster.yaml with the password of that user, on one line.
+	PasswordFrom string `json:"passwordFrom,omitempty" example:"registry/password"`
 }
+
+// DefaultRegistry is the host of the row of every registry that has none of its own.
+const DefaultRegistry = "_default"
 
 // Proxy is an HTTP proxy, and the places that are reached without it.
 type Proxy struct {

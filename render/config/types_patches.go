@@ -37,8 +37,4 @@ type Addon struct {
 	// of containers itself. It does not find those that a custom resource has under a name of its
 	// own, or that a program of the add-on names.
 	Images []string `json:"images,omitempty" example:"[quay.io/cilium/operator:v1.18.0]" is:"image"`
-	// ClusterScoped are kinds without a namespace whose definitions are in no add-on: KIND.GROUP. A
-	// program of the add-on brings the definition. kiln knows the kinds of Calico, Cilium,
-	// cert-manager, snapshots, the Gateway API and others that are common.
-	ClusterScoped []string `json:"clusterScoped,omitempty" example:"[Fabric.example.com]"`
 }

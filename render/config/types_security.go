@@ -1,5 +1,10 @@
 package config
 
+import (
+	"path"
+	"strings"
+)
+
 // Security says how far kiln hardens the cluster beyond what every cluster gets.
 type Security struct {
 	// Profile is the default for everything that the other fields leave open. cis: the cluster
@@ -15,6 +20,8 @@ type Security struct {
 	// RESOURCE of the core group, or RESOURCE.GROUP. Objects that are there already are encrypted
 	// when somebody writes them again.
 	EncryptedResources []string `json:"encryptedResources,omitempty" example:"[configmaps]"`
+	// KMS encrypts with keys that never leave a key management service.
+	KMS *KMS `json:"kms,omitempty"`
 	// PodSecurity limits the pods in namespaces that have no Pod Security labels of their own.
 	PodSecurity PodSecurity `json:"podSecurity,omitempty"`
 	// MetadataService says whether pods may reach the platform's metadata service. That service
@@ -34,6 +41,19 @@ type Security struct {
 
 // Hardened reports whether the profile is cis.
 func (s *Security) Hardened() bool { return s.Profile == "cis" }
+
+// KMS is a plugin of yours that asks a key management service, version v2 of its API. It runs on
+// each control plane, as a static pod in files perhaps. An API server is not healthy without it.
+type KMS struct {
+	// Name is the name of the provider. What it encrypted begins with the name, so the name stays.
+	Name string `json:"name" example:"vault" is:"label"`
+	// Endpoint is the plugin's socket, in a folder of its own below /run, /var/run or /opt. The
+	// API server's pod has the folder.
+	Endpoint string `json:"endpoint" example:"unix:///run/kms/vault.sock"`
+}
+
+// Folder returns the folder of the socket.
+func (k *KMS) Folder() string { return path.Dir(strings.TrimPrefix(k.Endpoint, "unix://")) }
 
 // PodSecurity is the default of the API server for Pod Security Admission.
 type PodSecurity struct {

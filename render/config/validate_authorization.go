@@ -30,20 +30,26 @@ func (v *checker) authorization(at *yamltext.Location) {
 		return slices.ContainsFunc(modes, func(m string) bool { return strings.EqualFold(m, mode) })
 	}
 	missing := missingOf(has, "Node", "RBAC")
+	right := sound(modes)
+	if strings.Join(modes, ",") != args[last].Value {
+		right = "one such flag, with " + right
+	}
 	others := has("ABAC") || has("Webhook") // may allow what these two would
 	switch {
 	case has("AlwaysAllow"):
-		v.report(at, "AlwaysAllow lets every client with any credential do everything; remove it")
+		v.report(at, "AlwaysAllow lets every client with any credential do everything; write %s",
+			right)
 	case missing != "" && v.c.Spec.Security.Hardened():
-		v.report(at, "%s leaves out %s, which security.profile cis needs; add it",
-			quote(args[last].Value), missing)
+		v.report(at, "%s leaves out %s, which security.profile cis needs; write %s",
+			quote(args[last].Value), missing, right)
 	case !has("RBAC") && !others:
-		v.report(at, "%s leaves out RBAC, and nothing would allow what controllers do; add it",
-			quote(args[last].Value))
+		v.report(at, "%s leaves out RBAC, and nothing would allow what controllers do; write %s",
+			quote(args[last].Value), right)
 	}
 	for i, mode := range modes {
 		if mode != "" && slices.Contains(modes[:i], mode) {
-			v.report(at, "names %s twice, and the API server exits with that; remove one", mode)
+			v.report(at, "names %s twice, and the API server exits with that; write %s", mode,
+				right)
 			return
 		}
 	}
@@ -52,4 +58,17 @@ func (v *checker) authorization(at *yamltext.Location) {
 // missingOf returns the names that has does not have, with and between them.
 func missingOf(has func(string) bool, names ...string) string {
 	return strings.Join(slices.DeleteFunc(names, has), " and ")
+}
+
+// sound returns authorizers without AlwaysAllow, each once, behind Node and RBAC, with commas
+// between them.
+func sound(modes []string) string {
+	list := []string{"Node", "RBAC"}
+	for _, mode := range modes {
+		known := func(m string) bool { return strings.EqualFold(m, mode) }
+		if mode != "" && mode != "AlwaysAllow" && !slices.ContainsFunc(list, known) {
+			list = append(list, mode)
+		}
+	}
+	return strings.Join(list, ",")
 }

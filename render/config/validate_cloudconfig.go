@@ -2,9 +2,11 @@ package config
 
 import (
 	"maps"
+	"path"
 	"slices"
 	"strings"
 
+	"kiln.dev/kiln/render/text/wording"
 	"kiln.dev/kiln/render/text/yamltext"
 )
 
@@ -84,10 +86,90 @@ func (v *checker) cloudConfig(config map[string]any, at *yamltext.Location) {
 	for i, user := range users {
 		fields, _ := user.(map[string]any)
 		v.cloudUser(fields, at.Key("users").Index(i))
+		v.ownUser(user, at.Key("users").Index(i))
+		v.ownUser(fields["name"], at.Key("users").Index(i))
+	}
+	groups, _ := config["groups"].([]any)
+	for i, group := range groups {
+		fields, _ := group.(map[string]any)
+		v.ownUser(group, at.Key("groups").Index(i))
+		for name := range fields {
+			v.ownUser(name, at.Key("groups").Index(i))
+		}
 	}
 	mounts, _ := config["mounts"].([]any)
+	seen := map[string]int{}
 	for i, mount := range mounts {
-		v.cloudMount(mount, at.Key("mounts").Index(i))
+		here := at.Key("mounts").Index(i)
+		v.cloudMount(mount, here)
+		if fields, _ := mount.([]any); len(fields) > 1 {
+			folder, _ := fields[1].(string)
+			if first, again := seen[folder]; again && strings.HasPrefix(folder, "/") {
+				v.report(here, "mounts[%d] is at %s already, and this one would hide it; remove "+
+					"one", first, folder)
+			}
+			seen[folder] = i
+		}
+	}
+	for i, label := range diskLabels(config) {
+		made, _ := config["fs_setup"].([]any)[i].(map[string]any)
+		kind, _ := made["filesystem"].(string)
+		if most := maxLabel[kind]; most > 0 && len(label) > most {
+			v.report(at.Key("fs_setup").Index(i).Key("label"), "%s has %d bytes, and a label of "+
+				"%s has at most %d; shorten it, in mounts too", quote(label), len(label), kind,
+				most)
+		}
+	}
+}
+
+// maxLabel is how many bytes the label of a file system may have (Ignition 2.27,
+// config/v3_5/types/filesystem.go; mkfs of xfsprogs fails, others cut the label off).
+var maxLabel = map[string]int{
+	"btrfs": 255, "ext2": 16, "ext3": 16, "ext4": 16, "swap": 15, "vfat": 11, "xfs": 12,
+}
+
+// diskLabels returns the label of each file system that cloud-init makes, "" for one without.
+func diskLabels(config map[string]any) (labels []string) {
+	made, _ := config["fs_setup"].([]any)
+	for _, entry := range made {
+		fields, _ := entry.(map[string]any)
+		label, _ := fields["label"].(string)
+		labels = append(labels, label)
+	}
+	return labels
+}
+
+// mountLabels checks that a mount does not misspell the label of a file system that cloud-init
+// makes on the machine, and that no other mount names. Disks may bring other labels.
+func (v *checker) mountLabels(m settings) {
+	mounts, _ := m.CloudConfig["mounts"].([]any)
+	labels := make([]string, len(mounts)) // "" for a device of another name
+	for i, mount := range mounts {
+		if fields, _ := mount.([]any); len(fields) > 0 {
+			device, _ := fields[0].(string)
+			device = strings.Replace(device, "/dev/disk/by-label/", "LABEL=", 1)
+			if label, ok := strings.CutPrefix(device, "LABEL="); ok {
+				labels[i] = label
+			}
+		}
+	}
+	unused := slices.DeleteFunc(diskLabels(m.CloudConfig), func(made string) bool {
+		return made == "" || slices.Contains(labels, made)
+	})
+	for i, label := range labels {
+		if near := wording.Nearest(label, unused); label != "" && near != "" {
+			at := v.layerAt(m, m.Source["cloudConfig.mounts"]).Key("cloudConfig").Key("mounts")
+			v.reportOnce(at.Index(i).Index(0), "no disk of fs_setup has the label %s; did you "+
+				"mean %s?", quote(label), quote(near))
+		}
+	}
+}
+
+// ownUser checks that a user or a group is not etcd, of which kiln makes one.
+func (v *checker) ownUser(name any, at *yamltext.Location) {
+	if name == "etcd" {
+		v.report(at, "the user and the group etcd are kiln's or the image's, and cloud-init makes "+
+			"no second one; remove it, and write profile.etcdUser if the image has it")
 	}
 }
 
@@ -109,6 +191,12 @@ func (v *checker) cloudMount(mount any, at *yamltext.Location) {
 	case len(fields) > maxMountFields:
 		v.report(at, "has %d fields; a mount has at most %d: "+
 			"device, folder, file system, options, dump and pass", len(fields), maxMountFields)
+	case len(fields) > 2 && (fields[2] == "tmpfs" || fields[2] == "ramfs"):
+		folder, _ := fields[1].(string)
+		if folder = path.Clean(folder); folder == "/var/lib/etcd" || folder == "/var/lib/kubelet" {
+			v.report(at, "%s in memory is empty after each boot, and the machine would no longer "+
+				"be the member or the Node that it was; mount a disk, or remove it", folder)
+		}
 	}
 }
 

@@ -1,7 +1,10 @@
 package config
 
 import (
+	"crypto/tls"
 	"net/netip"
+	"slices"
+	"strconv"
 	"strings"
 
 	"kiln.dev/kiln/render/text/yamltext"
@@ -17,10 +20,108 @@ func (v *checker) controlPlane() {
 	v.controlPlaneFlags()
 	v.openBinding("controllerManager", cp.ControllerManager.ExtraArgs)
 	v.openBinding("scheduler", cp.Scheduler.ExtraArgs)
+	v.election(cp.ControllerManager.ExtraArgs, at.Key("controllerManager").Key("extraArgs"))
+	v.election(cp.Scheduler.ExtraArgs, at.Key("scheduler").Key("extraArgs"))
+	v.controllers(cp.ControllerManager.ExtraArgs, at.Key("controllerManager").Key("extraArgs"))
+	v.weakened(cp.APIServer.ExtraArgs, at.Key("apiServer").Key("extraArgs"))
 	v.nodePorts(cp.APIServer.ExtraArgs, at.Key("apiServer").Key("extraArgs"))
 	v.patches(cp.Patches, at.Key("patches"))
 	v.certSANs(cp.APIServer.CertSANs, at.Key("apiServer").Key("certSANs"))
 	v.etcd(&cp.Etcd, at.Key("etcd"))
+}
+
+// election checks that of several programs of a kind one alone works.
+func (v *checker) election(args []Arg, at *yamltext.Location) {
+	count := len(v.controlPlanes)
+	for i, a := range args {
+		on, err := strconv.ParseBool(a.Value)
+		if a.Name == "leader-elect" && err == nil && !on && count > 1 {
+			v.report(at.Index(i), "without an election, the %d control planes all do the same "+
+				"work at once, against each other; remove it", count)
+		}
+	}
+}
+
+// neededControllers are controllers without which machines do not work, by both of their names.
+var neededControllers = []struct {
+	names   []string
+	flannel bool // whether it is Flannel that needs it
+	why     string
+}{
+	{
+		[]string{"node-ipam-controller", "nodeipam"}, true,
+		"Nodes get no networks for pods, without which Flannel does not start",
+	},
+	{
+		[]string{"certificatesigningrequest-signing-controller", "csrsigning"}, false,
+		"no kubelet can renew its certificate",
+	},
+	{
+		[]string{"certificatesigningrequest-approving-controller", "csrapproving"}, false,
+		"no kubelet can renew its certificate",
+	},
+}
+
+// controllers checks that the controllers run that machines need.
+func (v *checker) controllers(args []Arg, at *yamltext.Location) {
+	hasFlannel := v.c.Spec.Network.CNI == "flannel"
+	for i, a := range args {
+		on, err := strconv.ParseBool(a.Value)
+		noNetworks := a.Name == "allocate-node-cidrs" && err == nil && !on
+		for _, needed := range neededControllers {
+			off := a.Name == "controllers" && slices.ContainsFunc(strings.Split(a.Value, ","),
+				func(word string) bool {
+					name, isOff := strings.CutPrefix(word, "-")
+					return isOff && slices.Contains(needed.names, name)
+				})
+			if needed.flannel && hasFlannel && (off || noNetworks) || off && !needed.flannel {
+				v.report(at.Index(i), "%s; remove it", needed.why)
+			}
+		}
+	}
+}
+
+// weakened warns of flags of the API server that take away what protects it.
+func (v *checker) weakened(args []Arg, at *yamltext.Location) {
+	hardened := v.c.Spec.Security.Hardened()
+	plugins := []string{"NodeRestriction"}
+	if hardened {
+		plugins = append(plugins, "DenyServiceExternalIPs", "EventRateLimit")
+	}
+	for i, a := range args {
+		given := strings.Split(a.Value, ",")
+		var lost []string
+		switch a.Name {
+		case "enable-admission-plugins":
+			lost = slices.DeleteFunc(slices.Clone(plugins), func(name string) bool {
+				return slices.Contains(given, name)
+			})
+			if len(lost) > 0 {
+				v.warn(WarnHardening, at.Index(i), "replaces kiln's list of plugins, which has %s "+
+					"too; write all that you want", strings.Join(lost, ", "))
+			}
+		case "disable-admission-plugins":
+			for _, name := range append(plugins, "PodSecurity") {
+				if slices.Contains(given, name) {
+					lost = append(lost, name)
+				}
+			}
+			if len(lost) > 0 {
+				v.warn(WarnHardening, at.Index(i), "turns off %s, which protects Nodes and pods; "+
+					"remove it", strings.Join(lost, ", "))
+			}
+		case "tls-cipher-suites":
+			for _, suite := range tls.InsecureCipherSuites() {
+				if slices.Contains(given, suite.Name) {
+					lost = append(lost, suite.Name)
+				}
+			}
+			if len(lost) > 0 && hardened {
+				v.warn(WarnHardening, at.Index(i), "%s has known weaknesses; remove it",
+					strings.Join(lost, ", "))
+			}
+		}
+	}
 }
 
 // certSANs checks the further names and addresses in the API server's certificate.

@@ -2,6 +2,8 @@ package config
 
 import (
 	"net/netip"
+	"path"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -10,21 +12,24 @@ import (
 	"kiln.dev/kiln/render/text/yamltext"
 )
 
-// stubs are files whose name server is a resolver on the machine itself. CoreDNS would ask itself.
-var stubs = []string{"/run/systemd/resolve/stub-resolv.conf", "/usr/lib/systemd/resolv.conf"}
+// Stubs are files whose name server is a resolver on the machine itself. CoreDNS would ask itself.
+var Stubs = []string{"/run/systemd/resolve/stub-resolv.conf", "/usr/lib/systemd/resolv.conf"}
 
 // resolver checks that the resolver configuration that pods get is not that of a resolver on the
 // machine: with systemd-resolved, /etc/resolv.conf is.
 func (v *checker) resolver(m settings) {
 	set, _ := m.Kubelet["resolvConf"].(string)
-	system := m.system()
-	if set == "" || !slices.Contains(stubs, set) &&
-		(set != "/etc/resolv.conf" || system.ResolvConf == set || m.Profile.ResolvConf == set) {
-		return
+	const why = "%s has the name server 127.0.0.53 on %s, which in a pod is the pod itself: " +
+		"CoreDNS would ask itself; remove it"
+	switch {
+	case slices.Contains(Stubs, m.Profile.ResolvConf):
+		v.reportKey(m, []string{"profile", "resolvConf"}, why, quote(m.Profile.ResolvConf), m.OS)
+	case slices.Contains(Stubs, set):
+		v.reportKey(m, []string{"kubelet", "resolvConf"}, why, quote(set), m.OS)
+	case set == "/etc/resolv.conf" && m.system().ResolvConf != set && m.Profile.ResolvConf != set:
+		v.reportKey(m, []string{"kubelet", "resolvConf"}, why+", or write profile: "+
+			"{resolvConf: %[1]s} if the image has no systemd-resolved", quote(set), m.OS)
 	}
-	v.reportKey(m, []string{"kubelet", "resolvConf"}, "%s has the name server 127.0.0.53 on %s, "+
-		"which in a pod is the pod itself: CoreDNS would ask itself; remove it, or write profile: "+
-		"{resolvConf: %[1]s} if the image has no systemd-resolved", quote(set), m.OS)
 }
 
 // openBinding warns of a program of the control plane that more than its own machine can reach.
@@ -42,12 +47,17 @@ func (v *checker) openBinding(key string, args []Arg) {
 }
 
 // fixedPorts are the ports of a control plane's own programs.
-var fixedPorts = []struct {
+var fixedPorts = []fixedPort{
+	{target.EtcdHTTPPort, "etcd's gateway"}, {target.EtcdClientPort, "etcd"},
+	{target.EtcdPeerPort, "etcd's peers"}, {target.EtcdMetricsPort, "etcd's metrics"},
+	{target.APIServerPort, "the API server"}, {target.KubeletHealthPort, "the kubelet's health"},
+	{target.KubeletPort, "the kubelet"}, {target.ManagerPort, "the controller-manager"},
+	{target.SchedulerPort, "the scheduler"},
+}
+
+type fixedPort struct {
 	port int
 	what string
-}{
-	{2379, "etcd"}, {2380, "etcd's peers"}, {target.APIServerPort, "the API server"},
-	{10250, "the kubelet"}, {10257, "the controller-manager"}, {10259, "the scheduler"},
 }
 
 // nodePorts warns of ports of Services that are those of the cluster's own programs.
@@ -58,7 +68,11 @@ func (v *checker) nodePorts(args []Arg, at *yamltext.Location) {
 		}
 		low, high, ok := portRange(a.Value)
 		var taken []string
-		for _, p := range fixedPorts {
+		ports := slices.Clip(fixedPorts)
+		if net := &v.c.Spec.Network; net.CNI == "flannel" && net.Flannel.Port > 0 {
+			ports = append(ports, fixedPort{net.Flannel.Port, "Flannel, UDP"})
+		}
+		for _, p := range ports {
 			if ok && low <= p.port && p.port <= high {
 				taken = append(taken, strconv.Itoa(p.port)+" ("+p.what+")")
 			}
@@ -147,11 +161,55 @@ var systemFiles = map[string]string{
 	"/etc/hosts": "it takes the place of the machine's own: write hostAliases",
 }
 
-// systemFiles warns of files that take the place of the system's, or give rights to everybody.
+// readIn are the folders of which a program reads files of some names alone, and those names.
+var readIn = map[string]struct {
+	names *regexp.Regexp
+	why   string
+}{
+	"/etc/containerd/conf.d": {regexp.MustCompile(`\.toml$`), "kiln merges NAME.toml alone"},
+	"/etc/cron.d":            {regexp.MustCompile(`^[\w-]+$`), "cron reads no name with a dot"},
+	"/etc/kubernetes/manifests": {regexp.MustCompile(`^[^.]`),
+		"the kubelet reads no name that begins with a dot"},
+	"/etc/modprobe.d":     {dotConf, "modprobe reads NAME.conf alone"},
+	"/etc/modules-load.d": {dotConf, "systemd reads NAME.conf alone"},
+	"/etc/netplan":        {regexp.MustCompile(`\.yaml$`), "netplan reads NAME.yaml alone"},
+	"/etc/sudoers.d":      {regexp.MustCompile(`^[^.]+[^.~]$`), "sudo reads no name with a dot"},
+	"/etc/sysctl.d":       {dotConf, "systemd reads NAME.conf alone"},
+	"/etc/systemd/network": {regexp.MustCompile(`\.(network|netdev|link)$`),
+		"networkd reads NAME.network, NAME.netdev and NAME.link alone"},
+	"/etc/tmpfiles.d": {dotConf, "systemd reads NAME.conf alone"},
+}
+
+var dotConf = regexp.MustCompile(`\.conf$`)
+
+// unread returns why no program reads a file, or "".
+func unread(name string) string {
+	dir, base := path.Dir(name), path.Base(name)
+	in, known := readIn[dir]
+	switch {
+	case known && !in.names.MatchString(base):
+		return in.why
+	case strings.HasPrefix(dir, "/etc/kubernetes/manifests/"):
+		return "the kubelet reads no folder in this one"
+	case path.Dir(dir) == "/etc/containerd/certs.d" && path.Ext(base) == ".toml" &&
+		base != "hosts.toml":
+		return "containerd reads hosts.toml alone"
+	case name == "/etc/default/kubelet" || name == "/etc/sysconfig/kubelet":
+		return "it is kubeadm's, and kiln's kubelet.service does not name it: write " +
+			"kubeletExtraArgs"
+	}
+	return ""
+}
+
+// systemFiles warns of files that take the place of the system's, that nothing reads, or that give
+// rights to everybody.
 func (v *checker) systemFiles(files []File, at *yamltext.Location) {
 	for i, f := range files {
 		if why := systemFiles[f.Path]; why != "" {
 			v.warn(WarnSystemFile, at.Index(i).Key("path"), "%s: %s", f.Path, why)
+		}
+		if why := unread(f.Path); why != "" {
+			v.warn(WarnUnreadFile, at.Index(i).Key("path"), "%s is not read: %s", f.Path, why)
 		}
 		if strings.HasPrefix(f.Path, "/etc/sudoers") && len(f.Mode) == 4 && f.Mode[3]&2 != 0 {
 			v.warn(WarnSystemFile, at.Index(i).Key("mode"), "everybody may write this file, and "+

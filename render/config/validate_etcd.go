@@ -16,6 +16,7 @@ const maxMembers = 7
 // etcd checks the members of etcd, or the external cluster in their place.
 func (v *checker) etcd(e *Etcd, at *yamltext.Location) {
 	v.args(e.ExtraArgs, ownEtcdFlags, at.Key("extraArgs"))
+	v.etcdMetrics(e.ExtraArgs, at.Key("extraArgs"))
 	machines := at.Key("machines")
 	v.withoutNode(&e.Machines, machines)
 	if len(v.etcdMachines) == 0 && v.has(machines) {
@@ -35,6 +36,26 @@ func (v *checker) etcd(e *Etcd, at *yamltext.Location) {
 	} else if n := len(v.controlPlanes); n > 0 {
 		v.members(n, e, fmt.Sprintf("has %d control planes, and so %d etcd members", n, n),
 			", or give etcd machines of its own (role: etcd)")
+	}
+}
+
+// etcdMetrics checks where etcd serves its metrics and its health: probes and the first boot ask
+// for that on loopback.
+func (v *checker) etcdMetrics(args []Arg, at *yamltext.Location) {
+	const asked = "http://127.0.0.1:2381"
+	for i, a := range args {
+		list := strings.Split(a.Value, ",")
+		open := slices.Contains(list, "http://0.0.0.0:2381") ||
+			slices.Contains(list, "http://[::]:2381")
+		switch {
+		case a.Name != "listen-metrics-urls":
+		case !open && !slices.Contains(list, asked):
+			v.report(at.Index(i), "has no %s, where probes and the first boot ask for etcd's "+
+				"health; write it too", asked)
+		case open || len(list) > 1:
+			v.warn(WarnHardening, at.Index(i), "lets everybody who reaches the port read etcd's "+
+				"metrics, without a credential; %s alone is kiln's", asked)
+		}
 	}
 }
 
@@ -118,12 +139,13 @@ func (v *checker) etcdEndpoints(endpoints []string, at *yamltext.Location) {
 		problem := urlProblem(endpoint, "https")
 		switch {
 		case problem != "":
-			v.report(here, "%s", problem)
+			const server = "//server.example.com"
+			v.report(here, "%s", strings.Replace(problem, server, server+":2379", 1))
 		case strings.Count(endpoint, "/") > 2:
 			v.report(here, "%s has a path; end it with the port", quote(endpoint))
 		case !endsInPort.MatchString(endpoint):
-			v.report(here, "%s has no port, and clients of etcd add none; write it, such as :2379",
-				quote(endpoint))
+			v.report(here, "%s has no port, and clients of etcd add none; write it like %s:2379",
+				quote(endpoint), endpoint)
 		case ok:
 			v.report(here, "%s is already endpoints[%d]; remove one", quote(endpoint), first)
 		}

@@ -45,6 +45,7 @@ func (v *checker) files(files []File, at *yamltext.Location) {
 		}
 	}
 	v.filesBelowFiles(files, seen, at)
+	v.kubeletDropIns(files, at)
 	v.systemFiles(files, at)
 }
 

@@ -20,7 +20,8 @@ var (
 	}
 	ownControllerManagerFlags = []string{
 		"authentication-kubeconfig", "authorization-kubeconfig", "client-ca-file",
-		"cluster-cidr", "cluster-signing-*", "kubeconfig", "root-ca-file", "secure-port",
+		"cluster-cidr", "cluster-signing-*", "kubeconfig", "node-cidr-mask-size*",
+		"root-ca-file", "secure-port",
 		"service-account-private-key-file", "service-cluster-ip-range",
 	}
 	ownSchedulerFlags = []string{
@@ -28,7 +29,9 @@ var (
 	}
 	ownEtcdFlags = []string{
 		"*cert*", "*key-file", "*trusted-ca-file", "advertise-client-urls", "data-dir",
-		"initial-advertise-peer-urls", "initial-cluster*", "listen-*", "name",
+		"experimental-compact-hash-check-enabled", "experimental-initial-corrupt-check",
+		"initial-advertise-peer-urls", "initial-cluster*", "listen-client-*", "listen-peer-*",
+		"name",
 	}
 	// A flag of the kubelet overrides the field of its configuration, so the flags of owned fields
 	// are owned too.
@@ -47,11 +50,16 @@ var insteadOf = map[string]string{
 	"advertise-address":        "write nodes[].addresses",
 	"cgroup-driver":            "remove it: containerd and the kubelet both use systemd's",
 	"cluster-cidr":             "write network.podSubnets",
-	"cluster-dns":              "write network.serviceSubnets, from which it follows",
+	"cluster-dns":              "write kubelet.clusterDNS",
 	"cluster-domain":           "write network.dnsDomain",
 	"cluster-signing-duration": "write certificates.lifetime",
+	"config-dir": "put the files into " + KubeletDropIns + " with files; kiln takes their fields " +
+		"for kubelet",
 	"data-dir":                 "mount a disk at /var/lib/etcd instead",
 	"etcd-servers":             "write controlPlane.etcd.external",
+	"node-cidr-mask-size":      "write network.nodeMaskSizes",
+	"node-cidr-mask-size-ipv4": "write network.nodeMaskSizes",
+	"node-cidr-mask-size-ipv6": "write network.nodeMaskSizes",
 	"hostname-override":        "write the node's name",
 	"node-ip":                  "write nodes[].addresses, or nodeAddress of a pool",
 	"node-labels":              "write labels",
@@ -78,6 +86,8 @@ var reservedFor = map[string]string{
 	"discovery-cacert":                                noDiscovery,
 	"discovery-cert":                                  noDiscovery,
 	"discovery-key":                                   noDiscovery,
+	"experimental-initial-corrupt-check":              ownChecks,
+	"experimental-compact-hash-check-enabled":         ownChecks,
 	"peer-cert-allowed-cn":                            ownMembers,
 	"peer-cert-allowed-hostname":                      ownMembers,
 	"peer-client-cert-file":                           "a member has one certificate, from kiln",
@@ -88,6 +98,7 @@ var reservedFor = map[string]string{
 
 const (
 	noProxy     = "it is for a proxy of etcd, and no machine has one"
+	ownChecks   = "kiln turns the check on by feature-gates, which excludes it"
 	ownMembers  = "it would shut out members that kiln gives certificates"
 	noDiscovery = "members find each other by initial-cluster, which kiln writes"
 	oneSigner   = "kiln writes cluster-signing-cert-file, which excludes it"

@@ -2,6 +2,9 @@ package config
 
 import (
 	"fmt"
+	"maps"
+	"net/netip"
+	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -14,15 +17,14 @@ import (
 // The kind of the fields below kubelet.
 const kubeletAPI, kubeletKind = "kubelet.config.k8s.io/v1beta1", "KubeletConfiguration"
 
-// ownKubeletFields maps the fields of KubeletConfiguration that kiln sets to the reason: where the
-// value comes from, or what to write instead.
+// ownKubeletFields maps the fields of KubeletConfiguration that users may not set to the reason:
+// where the value comes from, or what to write instead.
 var ownKubeletFields = map[string]string{
 	"address":                  "the kubelet listens on all addresses",
 	"apiVersion":               "write only the fields",
 	"authentication":           "the cluster's CA and the API server decide",
 	"authorization":            "the API server decides",
 	"cgroupDriver":             "kubelet and containerd both use systemd's",
-	"clusterDNS":               "it follows from network.serviceSubnets",
 	"clusterDomain":            "write network.dnsDomain",
 	"containerRuntimeEndpoint": "it is containerd's socket",
 	"healthzBindAddress":       "the first boot asks the kubelet for its health on loopback",
@@ -47,27 +49,47 @@ var harmfulFields = map[string]struct {
 	"runOnce":      {true, "the kubelet starts the static pods and exits"},
 }
 
+// kubeletProblem returns why a user may not set a field to a value, or "".
+func kubeletProblem(key string, value any) string {
+	if why, own := ownKubeletFields[key]; own {
+		return fmt.Sprintf("is set by kiln; remove it (%s)", why)
+	}
+	if harm, harmful := harmfulFields[key]; harmful && value == harm.value {
+		return fmt.Sprintf("with %t %s; remove it", harm.value, harm.why)
+	}
+	return ""
+}
+
 // kubelet checks fields of KubeletConfiguration against those that a kubelet of the cluster may
 // have. A layer may be for machines with older kubelets, up to three minors
 // (https://kubernetes.io/releases/version-skew-policy), so a field that one of them takes is left
 // to the check of the finished machine. So are values that depend on each other.
 func (v *checker) kubelet(fields map[string]any, at *yamltext.Location) {
 	rest := make(map[string]any, len(fields))
-	for key, value := range fields {
-		why, own := ownKubeletFields[key]
-		switch harm, harmful := harmfulFields[key]; {
-		case own:
-			v.report(at.Key(key), "is set by kiln; remove it (%s)", why)
-		case harmful && value == harm.value:
-			v.report(at.Key(key), "with %t %s; remove it", harm.value, harm.why)
-		default:
+	for _, key := range slices.Sorted(maps.Keys(fields)) { // drop-ins have one place for all
+		value := fields[key]
+		if problem := kubeletProblem(key, value); problem != "" {
+			v.report(at.Key(key), "%s", problem)
+		} else {
 			rest[key] = value
+		}
+	}
+	servers, _ := fields["clusterDNS"].([]any)
+	for i, server := range servers {
+		text, _ := server.(string)
+		a, err := netip.ParseAddr(text)
+		isIn := func(n netip.Prefix) bool { return n.Contains(a) }
+		if err == nil && !slices.ContainsFunc(v.c.values.ServiceSubnets, isIn) &&
+			v.c.Mentions(text) == 1 {
+			v.warn(WarnDNSAddress, at.Key("clusterDNS").Index(i), "%s stands in no add-on, file, "+
+				"unit or script, so that nothing may answer pods there", quote(text))
 		}
 	}
 	if len(v.found) > maxDetailed {
 		return // so many problems are not shown, and guesses at the right names take time
 	}
-	for key, value := range rest {
+	for _, key := range slices.Sorted(maps.Keys(rest)) {
+		value := rest[key]
 		for _, found := range v.misfits(map[string]any{key: value}) {
 			here := yamltext.Locate(v.root, at, found.Path)
 			v.report(here, "%s%s", found.Message, v.quoting(found.Message, here))
@@ -106,6 +128,9 @@ func (v *checker) quoting(message string, at *yamltext.Location) string {
 	case strings.Contains(at.String(), ".eviction") &&
 		strings.HasPrefix(message, "want a string, "):
 		return "; write a percentage or an amount with its unit, such as \"10%\" or \"100Mi\""
+	case strings.Contains(at.String(), "Reserved.") &&
+		strings.HasPrefix(message, "want a string, "):
+		return "; write an amount with its unit, such as 500m or 512Mi"
 	case n.Style == 0 && !isString && strings.HasPrefix(message, "want a string, "):
 		return fmt.Sprintf("; write %q", n.Value)
 	case n.Style != 0 && !isString && strings.HasSuffix(message, ", got a string"):

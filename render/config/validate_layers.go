@@ -49,7 +49,10 @@ func (v *checker) machineLayers(m settings) (ok bool) {
 	v.resolver(m)
 	v.earlyOwners(m)
 	v.swap(m)
+	v.mountLabels(m)
 	v.kubeletFlags(m)
+	v.credentialProviders(m)
+	v.preload(m)
 	v.reserved(m)
 	v.machineArtifacts(m)
 	if m.OS == "" {

@@ -113,7 +113,7 @@ func (v *checker) registries(list []Registry, at *yamltext.Location) {
 		first, ok := seen[r.Host]
 		name, _, _ := strings.Cut(r.Host, ":")
 		switch {
-		case r.Host != "_default" && (len(name) > maxHost || !hostPort.MatchString(r.Host)):
+		case r.Host != DefaultRegistry && (len(name) > maxHost || !hostPort.MatchString(r.Host)):
 			v.report(here.Key("host"), "%s is not a registry's host; write it as images name it, "+
 				"such as docker.io or registry.example.com:5000, or _default for all others",
 				quote(r.Host))
@@ -129,10 +129,7 @@ func (v *checker) registries(list []Registry, at *yamltext.Location) {
 		default:
 			seen[r.Host] = i
 		}
-		if len(r.Mirrors) == 0 {
-			v.report(here.Key("mirrors"),
-				"is empty; write at least one URL such as https://mirror.example.com")
-		}
+		v.registryAccess(&r, here)
 		for j, mirror := range r.Mirrors {
 			if problem := urlProblem(mirror, "https", "http"); problem != "" {
 				v.report(here.Key("mirrors").Index(j), "%s", problem)

@@ -64,23 +64,14 @@ func hasNoYAML(text []byte) bool {
 	return true
 }
 
-// groupKind matches the kind of a custom resource and its group.
-var groupKind = regexp.MustCompile(`^[A-Z][A-Za-z0-9]{0,62}(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?){2,}$`)
-
-// addons checks that each add-on is named once, that its file is not empty, and that its images and
-// kinds are whole references. The loader reports those that cannot be read.
+// addons checks that each add-on is named once, that its file is not empty, and that its images are
+// whole references. The loader reports those that cannot be read.
 func (v *checker) addons() {
 	seen := map[string]int{}
 	for i, a := range v.c.Spec.Addons {
 		name, at := cleanPath(a.Path), v.spec.Key("addons").Index(i)
 		for j, image := range a.Images {
 			v.image(image, "web", at.Key("images").Index(j))
-		}
-		for j, kind := range a.ClusterScoped {
-			if !groupKind.MatchString(kind) {
-				v.report(at.Key("clusterScoped").Index(j), "%s is not a kind and its group; write "+
-					"it like GatewayClass.gateway.networking.k8s.io", quote(kind))
-			}
 		}
 		if first, ok := seen[name]; ok {
 			v.report(at.Key("path"),

@@ -60,7 +60,7 @@ type reservation struct {
 }
 
 // reservations are by resource. A machine with Kubernetes has at least 1 CPU and 1 GiB of memory,
-// and no machine has more than the most. Less than the least is a number without its unit.
+// and nobody means to reserve more than the most. Less than the least is a number without its unit.
 var reservations = map[string]reservation{
 	"cpu":    {resource.MustParse("1m"), resource.MustParse("64"), "500m"},
 	"memory": {resource.MustParse("1Mi"), resource.MustParse("1Ti"), "512Mi"},

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation"
+
+	"kiln.dev/kiln/render/text/wording"
 )
 
 // KernelDefaults are the kernel settings without which a kubelet with protectKernelDefaults does
@@ -18,6 +20,24 @@ var KernelDefaults = map[string]string{
 	"kernel.panic_on_oops":      "1",
 	"vm.overcommit_memory":      "1",
 	"vm.panic_on_oom":           "0",
+}
+
+// SysctlProfiles are the kernel settings of each sysctlProfile. Those of busy are KubeKey's
+// (v3.1.12) that a kernel of today still has too low; memory maps are as many as Ubuntu 24.04 has.
+// kube-proxy sets how many connections the kernel tracks, and systemd how many processes there are.
+var SysctlProfiles = map[string]map[string]string{
+	"busy": {
+		"fs.aio-max-nr":                     "262144",
+		"fs.inotify.max_user_instances":     "524288",
+		"fs.inotify.max_user_watches":       "524288",
+		"net.core.netdev_max_backlog":       "65535",
+		"net.core.somaxconn":                "32768",
+		"net.ipv4.neigh.default.gc_thresh1": "512",
+		"net.ipv4.neigh.default.gc_thresh2": "2048",
+		"net.ipv4.neigh.default.gc_thresh3": "4096",
+		"net.ipv4.tcp_max_syn_backlog":      "1048576",
+		"vm.max_map_count":                  "1048576",
+	},
 }
 
 // ProtectKernelDefaults reports whether the kubelet of a machine does not start without
@@ -44,12 +64,17 @@ func (v *checker) encryptedResources() {
 			v.report(at, "Secrets are as encryption says; remove it")
 		case first < i:
 			v.report(at, "%s is already encryptedResources[%d]; remove one", quote(name), first)
+		case strings.HasSuffix(name, ".core"):
+			v.report(at, "the core group has no name; write %s", strings.TrimSuffix(name, ".core"))
 		case !groupResource.MatchString(name):
 			v.report(at, "%s is not a resource; write it like widgets.example.com, without "+
 				"capital letters and *", quote(name))
 		case !strings.Contains(name, ".") && !slices.Contains(coreResources, name):
-			v.report(at, "%s is not a resource of the core group; write its group too, such as "+
-				"deployments.apps", quote(name))
+			hint := wording.Hint(name, coreResources)
+			if hint == "" {
+				hint = "; write its group too, such as deployments.apps"
+			}
+			v.report(at, "%s is not a resource of the core group%s", quote(name), hint)
 		}
 	}
 }
@@ -71,10 +96,14 @@ func (v *checker) metricsReaders() {
 	}
 }
 
+// kmsEndpoint matches the socket of a KMS plugin.
+var kmsEndpoint = regexp.MustCompile(
+	`^unix://(/run|/var/run|/opt)(/[A-Za-z0-9][A-Za-z0-9._-]*){2,8}$`)
+
 // groupResource matches the plural name of a resource, and its group.
 var groupResource = regexp.MustCompile(`^[a-z0-9]+(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*$`)
 
-// security checks the exempt namespaces, the encrypted resources, and the flags of the API server
+// security checks the fields of security, the readers of metrics, and the flags of the API server
 // that contradict the profile.
 func (v *checker) security() {
 	at := v.spec.Key("security").Key("podSecurity").Key("exemptNamespaces")
@@ -93,6 +122,23 @@ func (v *checker) security() {
 		seen[name] = i
 	}
 	v.encryptedResources()
+	kms, socket := v.c.Spec.Security.KMS, v.spec.Key("security").Key("kms").Key("endpoint")
+	switch {
+	case kms == nil:
+	case strings.Contains(kms.Name, ":"):
+		v.report(v.spec.Key("security").Key("kms").Key("name"), "%s has a colon, which the API "+
+			"server does not take; write letters, digits and '-'", quote(kms.Name))
+	case kmsEndpoint.MatchString(kms.Endpoint):
+		if v.c.Mentions(kms.Folder()) == 1 {
+			v.warn(WarnKMSPlugin, socket, "no file, unit or script here has the folder %s in it, "+
+				"and API servers are not healthy without the plugin; bring it, as a static pod in "+
+				"files perhaps", kms.Folder())
+		}
+	default:
+		v.report(socket, "%s is not a socket in a "+
+			"folder of its own below /run, /var/run or /opt; write it like "+
+			"unix:///run/kms/vault.sock", quote(kms.Endpoint))
+	}
 	v.metricsReaders()
 	args := v.spec.Key("controlPlane").Key("apiServer").Key("extraArgs")
 	v.authorization(args)

@@ -33,8 +33,8 @@ func (v *checker) sysctls(settings map[string]string, at *yamltext.Location) {
 			v.report(here, "names the machine, and the name of a machine is in nodes or pools; "+
 				"remove it")
 		case !slices.Contains(sysctlRoots, root) && wording.Nearest(root, sysctlRoots) != "":
-			v.report(here, "the kernel has no settings below %s%s", quote(root),
-				wording.Hint(root, sysctlRoots))
+			v.report(here, "the kernel has no settings below %s; did you mean %q?", quote(root),
+				wording.Nearest(root, sysctlRoots)+strings.TrimPrefix(name, root))
 		}
 	}
 }
@@ -125,6 +125,13 @@ func (v *checker) sysctlFile(m settings, i int, f *File) {
 				v.reportOnce(v.layerAt(m, layerOf(m, "files")).Key("files").Index(i), "%s: with "+
 					"%s = %s %s; remove the line", f.Path, name, s.wrong, s.why)
 			}
+		}
+		want, is := KernelDefaults[name]
+		if ok && is && strings.TrimSpace(value) != want && v.c.ProtectKernelDefaults(&m.Effective) {
+			v.reportOnce(v.layerAt(m, layerOf(m, "files")).Key("files").Index(i), "%s: with %s = "+
+				"%s the kubelet does not start, it wants %s; remove the line, or set "+
+				"kubelet.protectKernelDefaults: false", f.Path, name, strings.TrimSpace(value),
+				want)
 		}
 	}
 }

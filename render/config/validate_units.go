@@ -100,7 +100,7 @@ func (v *checker) unit(u *Unit, at *yamltext.Location) {
 		v.report(at.Key("masked"), "a masked unit has no content; remove masked or the content")
 	}
 	if u.Masked && u.Name == "containerd.service" {
-		v.report(at.Key("masked"), "without containerd no pod starts; remove it")
+		v.report(at.Key("masked"), "without containerd no pod starts; remove the unit here")
 	}
 	if !hasContent && !u.Enabled && !u.Masked && len(u.DropIns) == 0 {
 		v.report(at, "says nothing about the unit; "+

@@ -10,11 +10,13 @@ const (
 	WarnAcceptance   = "unused-acceptance"
 	WarnCloud        = "cloud-controller"
 	WarnDeprecated   = "deprecated"
+	WarnDNSAddress   = "dns-address"
 	WarnDomain       = "dns-domain"
 	WarnFamily       = "endpoint-family"
 	WarnHardening    = "hardening"
 	WarnHook         = "helm-hook"
 	WarnImageTag     = "image-tag"
+	WarnKMSPlugin    = "kms-plugin"
 	WarnMirror       = "mirror-through-proxy"
 	WarnNodePorts    = "node-ports"
 	WarnPodNetwork   = "pod-network"
@@ -22,16 +24,20 @@ const (
 	WarnPolicies     = "network-policies"
 	WarnPublicSubnet = "public-subnet"
 	WarnResolver     = "no-resolver"
+	WarnRuntimeClass = "runtime-class"
 	WarnServices     = "services"
 	WarnSystemFile   = "system-file"
+	WarnUnreadFile   = "unread-file"
+	WarnUnverified   = "unverified-registry"
 	WarnVariable     = "variable"
 )
 
 // warnings are the ids that acceptWarnings may have, sorted.
 var warnings = []string{
-	WarnCloud, WarnDeprecated, WarnDomain, WarnFamily, WarnHardening, WarnHook, WarnImageTag,
-	WarnMirror, WarnPolicies, WarnResolver, WarnNodePorts, WarnPodNetwork, WarnPodRoutes,
-	WarnPublicSubnet, WarnServices, WarnSystemFile, WarnVariable,
+	WarnCloud, WarnDeprecated, WarnDNSAddress, WarnDomain, WarnFamily, WarnHardening, WarnHook,
+	WarnImageTag, WarnKMSPlugin, WarnMirror, WarnPolicies, WarnResolver, WarnNodePorts,
+	WarnPodNetwork, WarnPodRoutes, WarnPublicSubnet, WarnRuntimeClass, WarnServices, WarnSystemFile,
+	WarnUnreadFile, WarnUnverified, WarnVariable,
 }
 
 // Warning returns a warning about the configuration as a whole.

@@ -21,7 +21,8 @@ type kept struct {
 
 // newKept returns an object with a text. before is the object as a stage before it left it, if any.
 func newKept(o manifests.Object, text string, before *kept) *kept {
-	o = manifests.Object{Path: o.Path, Kind: o.Kind, Namespace: o.Namespace, Name: o.Name}
+	o = manifests.Object{Path: o.Path, Kind: o.Kind, Namespace: o.Namespace, Name: o.Name,
+		Asked: o.Asked}
 	if before != nil {
 		base, begin, end := before.base, 0, 0
 		shorter := min(len(base), len(text))
@@ -49,8 +50,6 @@ func (k *kept) object() manifests.Object {
 type keeper struct {
 	texts map[string]*kept // of the last stage
 	paths map[string]*kept // in the API
-
-	clusterScoped []string // of manifests.Read
 }
 
 // keep returns the objects of a stream. It parses those that are not in the stream before. Where
@@ -58,7 +57,7 @@ type keeper struct {
 func (k *keeper) keep(stream []byte) (all []*kept, err error) {
 	read := map[string]manifests.Object{}
 	if bytes.Contains(stream, []byte("CustomResourceDefinition")) {
-		objects, err := manifests.Read(stream, k.clusterScoped...)
+		objects, err := manifests.Read(stream)
 		if err != nil {
 			return nil, err
 		}
@@ -75,7 +74,7 @@ func (k *keeper) keep(stream []byte) (all []*kept, err error) {
 		case isRead && is != nil && is.Path != o.Path:
 			is = nil
 		case !isRead && is == nil:
-			objects, err := manifests.Read(doc, k.clusterScoped...)
+			objects, err := manifests.Read(doc)
 			if err != nil {
 				return nil, err
 			}

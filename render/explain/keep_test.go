@@ -62,7 +62,7 @@ func TestKeepPaths(t *testing.T) {
 	list, err := keeper.keep([]byte("# a comment\n---\n" + object))
 	require.NoError(t, err)
 	require.Len(t, list, 1)
-	require.Equal(t, "/apis/example.com/v1/namespaces/default/oxs/a", list[0].Path)
+	require.Equal(t, "/apis/example.com/v1/Ox/a", list[0].Path)
 	list, err = keeper.keep([]byte(object + definition))
 	require.NoError(t, err)
 	require.Equal(t, "/apis/example.com/v1/oxen/a", list[0].Path)

@@ -22,8 +22,6 @@ type pipeline struct {
 	run     func(assembly.Watch) error
 	matches func(manifests.Object) bool
 	bare    bool // the document is the object without its metadata
-
-	clusterScoped []string // of manifests.Read
 }
 
 // pipeline returns the pipeline of the document at a path on m, or nil if no patch can apply to it.
@@ -68,7 +66,6 @@ func (r *Explainer) pipeline(m *plan.Machine, file string) *pipeline {
 			return nil
 		}
 		return &pipeline{
-			clusterScoped: r.Plan.Config.ClusterScoped(),
 			run: func(watch assembly.Watch) error {
 				_, problems := r.ObjectStream(map[string]int{}, watch)
 				if len(problems) > 0 {
@@ -76,7 +73,7 @@ func (r *Explainer) pipeline(m *plan.Machine, file string) *pipeline {
 				}
 				return nil
 			},
-			matches: func(o manifests.Object) bool { return o.Path == r.Objects[i].Path },
+			matches: func(o manifests.Object) bool { return o.Is(r.Objects[i]) },
 		}
 	}
 	return nil
@@ -100,7 +97,7 @@ type version struct {
 // versions runs a pipeline and returns the objects of its stream after each stage.
 func (p *pipeline) versions() (all []version, err error) {
 	var unreadable error
-	keeper := keeper{clusterScoped: p.clusterScoped}
+	var keeper keeper
 	err = p.run(func(from plan.Origin, stream []byte) {
 		objects, err := keeper.keep(stream)
 		all, unreadable = append(all, version{from, objects}), errors.Join(unreadable, err)

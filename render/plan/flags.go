@@ -45,7 +45,7 @@ func (p *Plan) APIServerFlags(m *Machine) Commands {
 	c.set(m.ByAddresses(), flags{"advertise-address": m.Addresses[0].String()})
 	c.set(p.byEtcd(m), flags{"etcd-servers": strings.Join(p.etcdServers(m), ",")})
 	c.set(Origin{Field: "network.dnsDomain"}, flags{
-		"service-account-issuer": "https://kubernetes.default.svc." + p.DNSDomain,
+		"service-account-issuer": p.Issuer(),
 	})
 	c.set(Origin{Field: "network.serviceSubnets"}, flags{
 		"service-cluster-ip-range": join(p.ServiceSubnets),
@@ -97,6 +97,9 @@ func (p *Plan) byEtcd(m *Machine) Origin {
 	}
 	return Origin{Field: "nodes"}
 }
+
+// Issuer returns the issuer of the API server's own tokens, if no flag names another.
+func (p *Plan) Issuer() string { return "https://kubernetes.default.svc." + p.DNSDomain }
 
 // ControllerManagerFlags returns the command line of kube-controller-manager.
 func (p *Plan) ControllerManagerFlags() Commands {

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"kiln.dev/kiln/render/config"
+	"kiln.dev/kiln/render/facts/target"
 )
 
 // KubeletFlags returns the kubelet's flags on m: only those that have no field in its
@@ -27,7 +28,21 @@ func (p *Plan) KubeletFlags(m *Machine) []config.Arg {
 	if labels := m.registeredLabels(); len(labels) > 0 {
 		args["node-labels"] = strings.Join(labels, ",")
 	}
+	if len(m.Logins()) > 0 {
+		args["image-credential-provider-bin-dir"] = target.BinDir
+		args["image-credential-provider-config"] = LoginsConfig
+	}
 	return args.with(m.Settings.KubeletExtraArgs)
+}
+
+// Logins returns the registries of m's where the kubelet logs in.
+func (m *Machine) Logins() (list []config.Registry) {
+	for _, r := range m.Settings.Registries {
+		if r.Username != "" {
+			list = append(list, r)
+		}
+	}
+	return list
 }
 
 // registeredLabels returns the labels, key=value and sorted, that m's kubelet gives to its Node:

@@ -1,5 +1,10 @@
 package plan
 
+import (
+	"kiln.dev/kiln/render/config"
+	"kiln.dev/kiln/render/facts/target"
+)
+
 // Paths on a machine; kubeadm's names, so that tools and people find them.
 const (
 	KubernetesDir = "/etc/kubernetes"
@@ -51,11 +56,26 @@ const (
 	RegistriesDir    = "/etc/containerd/certs.d"
 	CNIConfDir       = "/etc/cni/net.d"
 
+	// LoginsProgram tells the kubelet the logins of registries. It lies where programs may be
+	// started: on some systems none may from /etc.
+	LoginsProgram = "kiln-registries"
+	LoginsTeller  = target.BinDir + "/" + LoginsProgram
+	LoginsConfig  = KilnDir + "/registries.yaml"
+	Logins        = KilnDir + "/registries.json"
+
+	// PreloadList has the images that a machine gets before its kubelet starts.
+	PreloadList = KilnDir + "/preload"
+
 	// LeasesLock is a file of the plugin host-local with cni flannel.
 	LeasesLock = "/var/lib/cni/networks/cbr0/lock"
 
 	WallUnit = "kiln-wall.service" // keeps pods from the metadata service
 )
+
+// RegistryFile returns the path of a file that is about one registry.
+func RegistryFile(r *config.Registry, name string) string {
+	return RegistriesDir + "/" + r.Host + "/" + name
+}
 
 // EtcdUser is the name of etcd's own user and group on the machines with a member (CIS 1.1.12).
 const EtcdUser = "etcd"

@@ -6,6 +6,7 @@ package plan
 
 import (
 	"net/netip"
+	"path"
 	"slices"
 	"strings"
 
@@ -112,9 +113,16 @@ func (p *Plan) HasVIP(m *Machine) bool { return p.VIP.IsValid() && m.ControlPlan
 // Balanced reports whether m has a balancer of its own before the API servers.
 func (p *Plan) Balanced(m *Machine) bool { return p.BalancerPort != 0 && m.Worker() }
 
-// StaticPods reports whether the kubelet on m starts pods from files.
+// StaticPods reports whether kiln writes static pods for m.
 func (p *Plan) StaticPods(m *Machine) bool {
 	return m.ControlPlane() || m.EtcdMember || p.Balanced(m)
+}
+
+// ReadsPods reports whether the kubelet on m starts pods from files: kiln's, or those of the user.
+func (p *Plan) ReadsPods(m *Machine) bool {
+	isPod := func(f config.File) bool { return path.Dir(f.Path) == ManifestsDir }
+	return p.StaticPods(m) || slices.ContainsFunc(m.Settings.Files, isPod) ||
+		strings.Contains(m.Settings.Butane, ManifestsDir+"/")
 }
 
 // DualStack reports whether the cluster has both families.

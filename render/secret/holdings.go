@@ -87,6 +87,25 @@ func secretObjects(c *Cluster, _ *plan.Machine) (all []Holding) {
 	return all
 }
 
+// logins returns the file with the logins of registries.
+func logins(_ *Cluster, m *plan.Machine) []Holding {
+	if len(m.Logins()) == 0 {
+		return nil
+	}
+	return []Holding{{"registry-logins", plan.Logins}}
+}
+
+// registryKeys returns the client keys that containerd shows registries.
+func registryKeys(_ *Cluster, m *plan.Machine) (all []Holding) {
+	for i := range m.Settings.Registries {
+		if r := &m.Settings.Registries[i]; r.KeyFrom != "" {
+			path := plan.RegistryFile(r, "client.key")
+			all = append(all, Holding{"registry-client " + path, path})
+		}
+	}
+	return all
+}
+
 // secretFiles returns the files and scripts that the user marked as secret, sorted by path.
 func secretFiles(_ *Cluster, m *plan.Machine) (all []Holding) {
 	for _, f := range m.Settings.Files {

@@ -245,6 +245,21 @@ var Kinds = []Kind{
 		holdings: secretObjects,
 	},
 	{
+		Name: "registry-logins", Is: "passwords of `machines.registries`",
+		Path:  plan.Logins,
+		Roles: onAll, When: "such a registry in its layers",
+		User: "kubelet, to have images pulled", Until: "you replace it",
+		Worth:    OfMachine,
+		holdings: logins,
+	},
+	{
+		Name: "registry-client {path}", Is: "a client key of `machines.registries`",
+		Roles: onAll, When: "such a registry in its layers",
+		User: "containerd, to pull images", Until: "you replace it",
+		Worth:    OfMachine,
+		holdings: registryKeys,
+	},
+	{
 		Name: "file {path}", Is: "a file or script with `secret: true`",
 		Roles: onAll, When: "such a file in its layers",
 		User: "whoever reads the file", Until: "you replace it",

@@ -1,3 +1,7 @@
+brought() {
+list=$from/parts/$arch/${digest#*:}
+proxied && store pull --hosts-dir "$root/etc/containerd/certs.d" "$image"
+}
 endure() {
 [ "$rc$settled" != 2 ] || halt
 waiting="$what: $found"
@@ -29,6 +33,44 @@ esac
 done 3<"$run/checked"
 found=$seen
 [ -z "$faults" ] || endure
+}
+loaded() {
+from=$root$preload lost=''
+while read -r image digest <&3; do
+: "${digest:=${image#*@}}"
+stored || { say "loading $image" && found=$(brought 2>&1) && stored; } &&
+found=$(store label "$image" io.cri-containerd.pinned=pinned) ||
+lost="$lost$image: $(echo "$found" | tail -n 2); "
+done 3<"$etc/preload"
+[ -z "$lost" ] || saw "${lost%; }" || return 3
+}
+pullable() {
+host=${image%%/*} path=${image#*/}
+case $path in
+*@*) path=${path%@*}/manifests/${path#*@} ;;
+*) path=${path%:*}/manifests/${path##*:} ;;
+esac
+bad=''
+set -- -I
+[ -z "$(set +f && sed -n '/ca =\|skip_v/p' etc/containerd/certs.d/*/hosts.toml 2>/dev/null)" ] || set -- -Ik
+for url in $(echo "$registries" | tr , ' '); do
+case $url in
+*"//$host/"*) url=$url$path ;;
+*) url="$url$path?ns=$host" ;;
+esac
+found=$(
+proxied
+docker=application/vnd.docker.distribution.manifest oci=application/vnd.oci.image
+curl -q -sSgL "$@" -m 9 -o /dev/null -w "$url HTTP %{http_code} %{content_type}" \
+-H "Accept: $docker.list.v2+json,$docker.v2+json,$oci.index.v1+json,$oci.manifest.v1+json" "$url" 2>&1
+)
+case $found in
+*" HTTP 200 text/html"*) found="$found, no registry" ;;
+*" HTTP 200"* | *" HTTP 40"[13]*) return 0 ;;
+esac
+bad="$bad$found; "
+done
+saw "${bad%; }"
 }
 registered() {
 text=''
@@ -65,12 +107,20 @@ code=api-endpoint remedy='see that this leads to the cluster'
 name=${api#*://}
 found="$found; it leads to $(led "${name%:*}")"
 ;;
-401)
+40[13])
 code=kubelet-credential remedy='kubectl get csr'
 ;;
-200) code=name-taken remedy='another machine has this name: turn it off, or give it a document of its own' ;;
+200) code=name-taken remedy='another machine has this name: turn it off, or give it its own document' ;;
 esac
 [ "$curled" != 60 ] || code=api-wrong-cluster remedy='another cluster, or a certificate without this name: correct endpoint or apiServer.certSANs'
 late "$code" "$api/api/v1/nodes/$node" "$found" "$remedy"
+done
+}
+step_preload() {
+until await 'this machine' checked mac product-uuid runtime tool; do
+judge
+done
+until await "images from $preload" loaded; do
+late preload "$preload" "$found" 'kiln archive makes an archive of the lock, or with --push a registry'
 done
 }

@@ -14,11 +14,11 @@ case $http in
 000)
 code=api-endpoint remedy='see that this leads to the cluster'
 ;;
-401)
+40[13])
 code=kubelet-credential remedy='kubectl get csr'
 token_ended
 ;;
-200) code=name-taken remedy='another machine has this name: turn it off, or give it a document of its own' ;;
+200) code=name-taken remedy='another machine has this name: turn it off, or give it its own document' ;;
 esac
 [ "$curled" != 60 ] || code=api-wrong-cluster remedy='another cluster, or a certificate without this name: correct endpoint or apiServer.certSANs'
 late "$code" "$api/api/v1/nodes/$node" "$found" "$remedy"

@@ -36,6 +36,8 @@ var rules = []rule{
 	{kind: "machine", field: regexp.MustCompile(`^until$`), then: layout.Later,
 		why: "its certificates or token end at another time"},
 	{kind: "key", then: layout.Live, why: "sshd reads it at each login"},
+	{path: "/etc/sysctl.d/90-kiln.conf", field: regexp.MustCompile(`gc_thresh[123]$`),
+		then: layout.Live, why: "it is of all interfaces at once, in spite of its name"},
 	{path: "/etc/sysctl.d/90-kiln.conf",
 		field: regexp.MustCompile(`nf_conntrack|[./](default|\*)[./]`), then: layout.Replace,
 		why: "what takes it does so when it starts: kube-proxy, an interface"},

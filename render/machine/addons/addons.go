@@ -51,7 +51,7 @@ func read(c *config.Cluster, field, path string) (*Addon, error) {
 		return nil, fmt.Errorf("%s:%w", path, err)
 	}
 	var err error
-	if a.Objects, err = manifests.Read(a.Stream, c.ClusterScoped()...); err != nil {
+	if a.Objects, err = manifests.Read(a.Stream); err != nil {
 		return nil, a.mistakes(err)
 	}
 	a.text, a.Stream = a.Stream, manifests.Unpack(a.Stream)

@@ -21,10 +21,18 @@ func Warnings(p *plan.Plan, objects []manifests.Object) (out config.Problems) {
 	for _, o := range objects {
 		var is struct {
 			Metadata struct{ Annotations map[string]string }
+			Handler  string // of a RuntimeClass
 		}
 		hooks := ""
 		if o.Decode(&is) == nil {
 			hooks = is.Metadata.Annotations["helm.sh/hook"]
+		}
+		if o.Kind == "RuntimeClass" && is.Handler != "runc" &&
+			p.Config.Mentions("runtimes."+is.Handler)+
+				p.Config.Mentions(`runtimes."`+is.Handler) == 0 {
+			out = append(out, config.Warning(config.WarnRuntimeClass, "%s: no machine's "+
+				"containerd has the runtime %q, and pods of this class do not start; bring it "+
+				"with a file in /etc/containerd/conf.d", describe(o), is.Handler))
 		}
 		if strings.Contains(hooks, "-install") { // others are refused
 			out = append(out, config.Warning(config.WarnHook, "%s: Helm applies it at %s, and "+

@@ -21,7 +21,8 @@ func (t *tree) addAPIServer() error {
 				Provider: k.Provider, Name: k.Name, Key: k.Key})
 		}
 		return manifests.Encryption(t.Plan, keys)
-	}, "how the API server writes Secrets to etcd")
+	}, "how the API server writes Secrets to etcd", manifests.EncryptionShown(manifests.Encryption(
+		t.Plan, []manifests.EncryptionKey{{Provider: pki.OwnProvider}}))...)
 	if t.Plan.Hardened() {
 		t.addDir(plan.AuditDir, 0o700, "")
 	}

@@ -1,12 +1,15 @@
 package assembly
 
 import (
+	"bytes"
 	"encoding/json"
+	"path"
 	"slices"
 	"strings"
 
 	"kiln.dev/kiln/render/config"
 	"kiln.dev/kiln/render/facts/node"
+	"kiln.dev/kiln/render/facts/target"
 	"kiln.dev/kiln/render/plan"
 	"kiln.dev/kiln/render/text/wording"
 )
@@ -28,8 +31,14 @@ func (t *tree) addButane(snippet string) error {
 		return problems
 	}
 	problems := t.unwritable(field, writtenPaths(&extra))
-	if problems = append(problems, t.refused(field, extra.Extra)...); len(problems) > 0 {
+	if problems = append(problems, t.refused(field, &extra)...); len(problems) > 0 {
 		return problems
+	}
+	for _, u := range extra.Units {
+		if u.Masked && t.n.File(plan.UnitDir+"/"+u.Name) != nil {
+			return config.Problems{t.Plan.Config.Problemf(field, "masks %s, which is kiln's; "+
+				"remove it from the snippet", u.Name)}
+		}
 	}
 	for _, f := range extra.Files {
 		f.Why, f.From = node.FromConfig, []string{field}
@@ -129,7 +138,8 @@ type ignition struct {
 			Contents remote
 			Append   []remote
 		}
-		Luks []struct {
+		Filesystems []struct{ Device, Path, Label string }
+		Luks        []struct {
 			Name    string
 			KeyFile remote
 		}
@@ -144,12 +154,12 @@ type remote struct {
 
 // refused returns a problem for each thing that Butane takes and a machine of kiln's cannot have:
 // the rules of files, cloudConfig and the machine's programs hold for snippets too.
-func (t *tree) refused(field string, part []byte) (problems config.Problems) {
+func (t *tree) refused(field string, extra *node.Node) (problems config.Problems) {
 	report := func(format string, args ...any) {
 		problems = append(problems, t.Plan.Config.Problemf(field, format, args...))
 	}
 	var c ignition
-	if json.Unmarshal(part, &c) != nil {
+	if json.Unmarshal(extra.Extra, &c) != nil {
 		return nil
 	}
 	etcd := false
@@ -165,22 +175,39 @@ func (t *tree) refused(field string, part []byte) (problems config.Problems) {
 		}
 	}
 	for _, argument := range c.KernelArguments.ShouldExist {
-		name, value, _ := strings.Cut(argument, "=")
-		switch off := value == "0" || value == "no" || value == "false"; {
-		case name == "systemd.unified_cgroup_hierarchy" && off,
-			name == "systemd.legacy_systemd_cgroup_controller" && !off:
-			report("kernel_arguments: %s boots with cgroup v1, on which no kubelet starts; "+
-				"remove it", argument)
+		if problem := target.RefusedArgument(argument); problem != "" {
+			report("kernel_arguments: %s", problem)
 		}
 	}
+	made := map[string][]string{} // labels by the folder in which they are
 	for _, d := range c.Storage.Disks {
 		for _, p := range d.Partitions {
+			made["/dev/disk/by-partlabel/"] = append(made["/dev/disk/by-partlabel/"], p.Label)
 			if p.Number == 0 && !d.WipeTable && (p.ShouldExist == nil || *p.ShouldExist) {
 				report("storage: partition %q of %s has no number: with the next installation "+
 					"Ignition would make another one, and not find this; write number: 1, and so "+
 					"on",
 					p.Label, d.Device)
 			}
+		}
+	}
+	for _, f := range c.Storage.Filesystems {
+		made["/dev/disk/by-label/"] = append(made["/dev/disk/by-label/"], f.Label)
+	}
+	for _, f := range c.Storage.Filesystems {
+		mounts := func(u node.File) bool {
+			return path.Ext(u.Path) == ".mount" &&
+				bytes.Contains(u.Content, []byte("Where="+f.Path))
+		}
+		folder, label := path.Split(f.Device)
+		near := wording.Nearest(label, made[folder])
+		if near != "" && near != label && !bytes.Contains(extra.Extra, []byte(folder+near+`"`)) {
+			report("storage: nothing in this snippet makes %s, and Ignition waits for it in vain; "+
+				"it makes %s%s", f.Device, folder, near)
+		}
+		if f.Path != "" && !slices.ContainsFunc(extra.Files, mounts) {
+			report("storage: %s is mounted at %s while Ignition runs, and never again; write "+
+				"with_mount_unit: true", f.Device, f.Path)
 		}
 	}
 	own := &c.Ignition

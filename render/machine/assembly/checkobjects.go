@@ -16,8 +16,8 @@ func (r *Cluster) checkObjects() (problems config.Problems) {
 		problems = append(problems, c.Problemf(r.ObjectField(o), "%s", message))
 	}
 	for _, o := range addons.WithoutNamespace(r.Objects) {
-		report(o, fmt.Sprintf("%s %s: nothing makes its namespace %q; "+
-			"add an object of kind Namespace", o.Kind, o.Name, o.Namespace))
+		report(o, fmt.Sprintf("%s %s: nothing makes its namespace %q; add an object of kind "+
+			"Namespace, or remove the namespace if the kind has none", o.Kind, o.Name, o.Namespace))
 	}
 	refusals, err := Refusals(r.Objects, &c.Spec.Security.PodSecurity)
 	if err != nil {

@@ -24,10 +24,7 @@ func (t *tree) addContainerd() {
 		CNIBinDir:    t.m.Settings.CNIBinDir(), CNIConfDir: plan.CNIConfDir,
 		RegistriesDir: plan.RegistriesDir,
 	}), "the container runtime's configuration", from...)
-	for _, r := range t.m.Settings.Registries {
-		t.addFile(path.Join(plan.RegistriesDir, r.Host, "hosts.toml"), 0o644,
-			containerd.Hosts(r.Mirrors), "mirrors of "+r.Host, t.m.Settings.Path("registries"))
-	}
+	t.addRegistries()
 	if t.m.System.ContainerdEnv && !t.m.Downloads() {
 		const dropIn = "containerd.service.d/10-kiln.conf"
 		t.addFile(plan.UnitDir+"/"+dropIn, 0o644, templates.Unit(dropIn),
@@ -67,7 +64,8 @@ func (t *tree) mergeContainerd() error {
 		c := t.Plan.Config
 		if f.Secret != "" {
 			return config.Problems{c.Problemf(f.From[0], "%s: is merged into %s, which reviewers "+
-				"see; leave secret out", f.Path, plan.ContainerdConfig)}
+				"see, so that nothing in it stays secret; %s; without a password in it, leave "+
+				"secret out", f.Path, plan.ContainerdConfig, containerd.PasswordPlace)}
 		}
 		text, err := containerd.Merge(string(own.Content), string(f.Content))
 		if err != nil {
@@ -80,6 +78,9 @@ func (t *tree) mergeContainerd() error {
 		if err := containerd.Refused(string(own.Content)); err != nil {
 			return t.problems(last, err)
 		}
+	}
+	if err := t.checkLogins(); err != nil {
+		return err
 	}
 	return t.checkHosts()
 }

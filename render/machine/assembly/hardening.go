@@ -72,6 +72,9 @@ func (s *PatchSet) lostFlags(old, patched manifests.Object, by *Patch) {
 		}
 		had, has := flagsOf(c), flagsOf(after.Spec.Containers[i])
 		for name, count := range had {
+			if name == "authorization-mode" && has["authorization-config"] > 0 {
+				continue // it excludes the mode
+			}
 			if has[name] < count && len(has) > 0 { // else the command is another one
 				s.warnLost(by, "static pod %s: takes away --%s, which kiln sets; correct the "+
 					"index of the patch, or write the flag that you mean into "+

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"kiln.dev/kiln/manifests"
+	"kiln.dev/kiln/render/config"
 	"kiln.dev/kiln/render/facts/node"
 	"kiln.dev/kiln/render/facts/target"
 	"kiln.dev/kiln/render/plan"
@@ -60,8 +61,16 @@ func (t *tree) conditions() (holds []string) {
 			t.m.Pool || t.m.ControlPlane() && t.Public.HasInstall(t.m.Name)},
 		{templates.IfLoads, cloudInit || len(pre) > 0},
 		{templates.IfObjects, slices.Contains(t.steps(), "objects")},
+		{templates.IfAsks, slices.ContainsFunc(t.Objects,
+			func(o manifests.Object) bool { return o.Asked })},
 		{templates.IfNamed, t.Plan.EndpointIsName && t.m.Worker() && !t.Plan.Balanced(t.m)},
 		{templates.IfPool, t.m.Pool},
+		{templates.IfRegistries, slices.ContainsFunc(t.m.Settings.Registries,
+			func(r config.Registry) bool { return r.CA+r.CAFrom+r.CertFrom+r.Username != "" })},
+		{templates.IfLogins, len(t.m.Logins()) > 0},
+		{templates.IfPulls, t.m.Settings.Preload == "registry"},
+		{templates.IfArchive, !slices.Contains([]string{"", "registry"}, t.m.Settings.Preload)},
+		{templates.IfMedium, t.m.Settings.Preload == "medium"},
 	} {
 		if c.holds {
 			holds = append(holds, c.name)
@@ -126,6 +135,8 @@ func (t *tree) machineData(h *hook) string {
 	}
 	set("pre_boot", pre...)
 	set("post_boot", post...)
+	set("preload", m.Settings.Preload)
+	set("arch", m.Settings.Arch)
 	set("swap", map[bool]string{true: "keep", false: "off"}[t.swapAllowed()])
 	set("restart", t.restartedUnits()...)
 	set("marker", manifests.MarkerPath)
@@ -161,6 +172,9 @@ func (t *tree) steps() []string {
 	}
 	if t.m.Packaged() {
 		s = append(s, "packages")
+	}
+	if t.m.Settings.Preload != "" {
+		s = append(s, "preload")
 	}
 	s = append(s, "preflight")
 	if t.m.Pool {

@@ -30,6 +30,7 @@ func (r *Cluster) Machine(m *plan.Machine) (*node.Node, error) {
 		t.addBackup,       // backup.go: snapshots of etcd
 		t.addUser,         // user.go, cloudconfig.go, butane.go: what the configuration adds
 		t.mergeContainerd, // containerd.go: what the configuration adds for the container runtime
+		t.addPreload,      // preload.go: the images that it gets before its kubelet starts
 		t.checkNetworkd,   // podnetworkd.go: what it adds for systemd-networkd
 		t.addFileList,     // filelist.go: the list of all files above, so it comes last
 	} {

@@ -33,7 +33,7 @@ func (r *Cluster) readObjects() (problems config.Problems) {
 		return problems
 	}
 	var err error
-	if r.Objects, err = manifests.Read(stream, r.Plan.Config.ClusterScoped()...); err != nil {
+	if r.Objects, err = manifests.Read(stream); err != nil {
 		return config.Problems{r.Plan.Config.Problemf("addons", "%s", err)}
 	}
 	manifests.Sort(r.Objects)
@@ -88,7 +88,7 @@ func (r *Cluster) ObjectStream(
 	if stream, err = r.pin(stream, watch); err != nil {
 		return nil, config.Problems{c.Problemf("addons", "%s", err)}
 	}
-	applied, err := manifests.Read(stream, c.ClusterScoped()...)
+	applied, err := manifests.Read(stream)
 	if err != nil {
 		return nil, config.Problems{c.Problemf("addons", "%s", err)}
 	}

@@ -2,13 +2,18 @@ package assembly
 
 import (
 	"fmt"
+	"path"
 
 	"kiln.dev/kiln/manifests"
+	"kiln.dev/kiln/render/config"
 	"kiln.dev/kiln/render/plan"
 )
 
 // addStaticPods adds the static pods, and the balancer's configuration where there is a balancer.
 func (t *tree) addStaticPods() error {
+	if t.Plan.ReadsPods(t.m) {
+		t.addDir(plan.ManifestsDir, 0o700, "")
+	}
 	if !t.Plan.StaticPods(t.m) {
 		return nil
 	}
@@ -17,7 +22,6 @@ func (t *tree) addStaticPods() error {
 			"how the balancer finds the API servers; its user reads it",
 			"workers.localBalancer", "nodes")
 	}
-	t.addDir(plan.ManifestsDir, 0o700, "")
 	pods, err := t.StaticPods(t.m, nil)
 	if err != nil {
 		return err
@@ -26,6 +30,33 @@ func (t *tree) addStaticPods() error {
 		t.addFile(file, 0o600, string(doc), "static pod")
 	}
 	return nil
+}
+
+// OwnPods returns the static pods that the user's files bring to m, with the digests of the lock,
+// by the field of the file. Those that are secrets are left out.
+func (r *Cluster) OwnPods(m *plan.Machine) map[string][]byte {
+	pods := map[string][]byte{}
+	for i, f := range m.Settings.Files {
+		if path.Dir(f.Path) == plan.ManifestsDir && !f.Secret {
+			pods[element(m.Settings.Path("files"), i)] = r.fileContent(f)
+		}
+	}
+	return pods
+}
+
+// fileContent returns the content of a file of the user's. A static pod gets the digests of the
+// lock. One that cannot be read stays as it is, and package check says why.
+func (r *Cluster) fileContent(f config.File) []byte {
+	text := []byte(f.Content)
+	if f.ContentFrom != "" {
+		text = r.Plan.Config.Text(f.ContentFrom)
+	}
+	if path.Dir(f.Path) == plan.ManifestsDir {
+		if pinned, err := r.pin(text, nil); err == nil {
+			return pinned
+		}
+	}
+	return text
 }
 
 // StaticPods returns m's static pods as finished documents by their paths. It fails if a patch of

@@ -29,8 +29,8 @@ func (t *tree) addSystem() error {
 	for _, key := range slices.Sorted(maps.Keys(settings)) {
 		fmt.Fprintf(&lines, "%s = %s\n", key, settings[key])
 	}
-	t.addFile("/etc/sysctl.d/90-kiln.conf", 0o644, lines.String(),
-		"kernel settings", t.m.Settings.Paths("sysctls")...)
+	fields := append(t.m.Settings.Paths("sysctlProfile"), t.m.Settings.Paths("sysctls")...)
+	t.addFile("/etc/sysctl.d/90-kiln.conf", 0o644, lines.String(), "kernel settings", fields...)
 	t.addContainerd()
 	if !t.swapAllowed() {
 		t.n.Units = append(t.n.Units, node.Unit{Name: "swap.target", Masked: true})
@@ -73,6 +73,7 @@ func (t *tree) sysctls() map[string]string {
 		// /etc/hostname has an effect at the next boot; this sets the name in the running kernel.
 		s["kernel.hostname"] = t.m.Name
 	}
+	maps.Copy(s, config.SysctlProfiles[t.m.Settings.SysctlProfile])
 	maps.Copy(s, t.m.Settings.Sysctls)
 	return s
 }

@@ -52,7 +52,7 @@ func (t *tree) addUserFiles(files []config.File, field string) error {
 		owner, group, _ := strings.Cut(f.Owner, ":")
 		file := node.File{
 			Path: f.Path, Mode: uint32(mode), User: owner, Group: group,
-			Content: t.content(f.Content, f.ContentFrom),
+			Content: t.fileContent(f),
 			Why:     node.FromConfig, From: []string{element(field, i)},
 		}
 		if f.Secret {

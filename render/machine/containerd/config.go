@@ -30,19 +30,50 @@ func Config(s Settings) string {
 	}, "\n") + "\n"
 }
 
+// Access is how containerd connects to the servers of a registry.
+type Access struct {
+	CAFile            string // has the CAs that it trusts beside those of the system; may be empty
+	CertFile, KeyFile string // have the client certificate that it shows; may be empty
+	Unverified        bool   // it trusts any server
+}
+
 // Hosts returns the mirrors of a registry. containerd appends /v2 to a URL that does not end in it,
 // also to one like https://mirror.example.com/v2/k8s, which names a project of the mirror. Such a
-// URL is taken as it is (docs/hosts.md of containerd, override_path, read at 2.3).
-func Hosts(mirrors []string) string {
+// URL is taken as it is (docs/hosts.md of containerd, override_path, read at 2.3). With only, the
+// last mirror stands in the place of the registry, which is asked last and then not at all.
+func Hosts(mirrors []string, only bool, a Access) string {
 	var lines strings.Builder
+	if last := len(mirrors) - 1; only && last >= 0 {
+		lines.WriteString("server = " + quote(mirrors[last]) + "\n" + pulls(mirrors[last]))
+		mirrors = mirrors[:last]
+	}
+	lines.WriteString(a.lines()) // what is of no host stands first
 	for _, mirror := range mirrors {
-		lines.WriteString("[host." + quote(mirror) + "]\n")
-		lines.WriteString(`capabilities = ["pull", "resolve"]` + "\n")
-		if _, project := API(mirror); project {
-			lines.WriteString("override_path = true\n")
-		}
+		lines.WriteString("[host." + quote(mirror) + "]\n" + pulls(mirror) + a.lines())
 	}
 	return lines.String()
+}
+
+// pulls returns the lines of a mirror that say what it is asked for, and where.
+func pulls(mirror string) string {
+	lines := `capabilities = ["pull", "resolve"]` + "\n"
+	if _, project := API(mirror); project {
+		lines += "override_path = true\n"
+	}
+	return lines
+}
+
+func (a Access) lines() (text string) {
+	if a.CAFile != "" {
+		text += "ca = " + quote(a.CAFile) + "\n"
+	}
+	if a.CertFile != "" {
+		text += "client = [[" + quote(a.CertFile) + ", " + quote(a.KeyFile) + "]]\n"
+	}
+	if a.Unverified {
+		text += "skip_verify = true\n"
+	}
+	return text
 }
 
 // API returns the URL of a registry's API, with /v2/ at its end, for the URL of a mirror. It

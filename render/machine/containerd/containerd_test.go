@@ -64,7 +64,28 @@ func TestHosts(t *testing.T) {
 		api, project := containerd.API(mirror)
 		require.Equal(t, want.api, api, mirror)
 		require.Equal(t, want.project, project, mirror)
-		text := containerd.Hosts([]string{mirror})
+		text := containerd.Hosts([]string{mirror}, false, containerd.Access{})
 		require.Equal(t, want.project, strings.Contains(text, "override_path = true"), mirror)
+	}
+	require.Equal(t, `server = "https://b.example.com/v2/k8s"
+capabilities = ["pull", "resolve"]
+override_path = true
+[host."https://a.example.com"]
+capabilities = ["pull", "resolve"]
+`, containerd.Hosts([]string{"https://a.example.com", "https://b.example.com/v2/k8s"}, true,
+		containerd.Access{}))
+}
+
+// TestAccess: how containerd connects stands at each of its servers.
+func TestAccess(t *testing.T) {
+	t.Parallel()
+	all := containerd.Access{CAFile: "/ca", CertFile: "/crt", KeyFile: "/key", Unverified: true}
+	const lines = "ca = \"/ca\"\nclient = [[\"/crt\", \"/key\"]]\nskip_verify = true\n"
+	mirrors := []string{"https://a.example.com", "https://b.example.com"}
+	require.Equal(t, lines, containerd.Hosts(nil, false, all))
+	for _, only := range []bool{false, true} {
+		text := containerd.Hosts(mirrors, only, all)
+		require.NoError(t, containerd.RefusedHosts([]byte(text)))
+		require.Equal(t, map[bool]int{false: 3, true: 2}[only], strings.Count(text, lines), text)
 	}
 }

@@ -44,8 +44,10 @@ type cri struct {
 			Registry struct {
 				ConfigPath string           `toml:"config_path"`
 				Mirrors    map[string]table `toml:"mirrors"`
+				Auths      map[string]table `toml:"auths"`
 				Configs    map[string]struct {
-					TLS table `toml:"tls"`
+					Auth table `toml:"auth"`
+					TLS  table `toml:"tls"`
 				} `toml:"configs"`
 			} `toml:"registry"`
 		} `toml:"io.containerd.grpc.v1.cri"`
@@ -71,6 +73,8 @@ func Refused(text string) error {
 	if err := toml.Unmarshal([]byte(text), &c); err != nil {
 		return wrongType(err)
 	}
+	var all struct{ Plugins table }
+	_ = toml.Unmarshal([]byte(text), &all) // it was read before
 	settings := &c.Plugins.CRI
 	var errs []error
 	refuse := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
@@ -109,7 +113,16 @@ func Refused(text string) error {
 		if len(settings.Registry.Configs[host].TLS) > 0 {
 			refuse("registry.configs.%q.tls: "+lines, host)
 		}
+		if len(settings.Registry.Configs[host].Auth) > 0 {
+			refuse("registry.configs.%q.auth: everybody who may read the review twin sees this "+
+				"password; %s", host, PasswordPlace)
+		}
 	}
+	if len(settings.Registry.Auths) > 0 {
+		refuse("registry.auths: everybody who may read the review twin sees these passwords; %s",
+			PasswordPlace)
+	}
+	errs = append(errs, misspelt("plugins.", all.Plugins, plugins)...)
 	names := slices.Sorted(maps.Keys(settings.Containerd.Runtimes))
 	if name := settings.Containerd.Default; name != "" && !slices.Contains(names, name) {
 		refuse("default_runtime_name: there is no runtime %q, and containerd does not load CRI%s",
@@ -128,6 +141,64 @@ func Refused(text string) error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// PasswordPlace says where the password of a registry belongs.
+const PasswordPlace = "write username and passwordFrom into machines.registries (docs/systems.md)"
+
+// criKeys are the keys of the CRI plugin and of its tables, in version 2 of the format: those of
+// containerd 1.7 (pkg/cri/config/config.go) and those that 2.x adds (internal/cri/config/config.go,
+// read at 2.4.2).
+var criKeys = strings.Fields(`
+auths base_runtime_spec bin_dir bin_dirs cdi_spec_dirs cgroup_writable cni cni_conf_dir
+cni_max_conf_num conf_dir conf_template config_path configs container_annotations containerd
+default_runtime default_runtime_name device_ownership_from_security_context disable_apparmor
+disable_cgroup disable_hugetlb_controller disable_pause_image_pull disable_proc_mount
+disable_snapshot_annotations disable_tcp_service discard_unpacked_layers
+drain_exec_sync_io_timeout enable_cdi enable_criu enable_selinux enable_tls_streaming
+enable_unprivileged_icmp enable_unprivileged_ports headers ignore_blockio_not_enabled_errors
+ignore_deprecation_warnings ignore_image_defined_volumes ignore_rdt_not_enabled_errors
+image_decryption image_pull_progress_timeout image_pull_with_sync_fs io_type ip_pref
+max_concurrent_downloads max_conf_num max_container_log_line_size mirrors
+netns_mounts_under_state_dir no_pivot options pod_annotations privileged_without_host_devices
+privileged_without_host_devices_all_devices_allowed registry restrict_oom_score_adj runtime_engine
+runtime_path runtime_root runtime_type runtimes sandbox_image sandbox_mode sandboxer
+selinux_category_range setup_serially snapshotter stats_collect_period stats_retention_period
+stream_idle_timeout stream_server_address stream_server_port systemd_cgroup
+tolerate_missing_hugetlb_controller unset_seccomp_profile untrusted_workload_runtime
+use_internal_loopback x509_key_pair_streaming`)
+
+// plugins are those of containerd's own that read settings, without io.containerd. in front
+// (plugins/types.go of containerd 2.4.2, and 1.7).
+var plugins = strings.Fields(`
+differ.v1.erofs gc.v1.scheduler grpc.v1.cri image-verifier.v1.bindir internal.v1.opt
+internal.v1.restart internal.v1.tracing metadata.v1.bolt monitor.task.v1.cgroups
+monitor.v1.cgroups nri.v1.nri runtime.v1.linux runtime.v2.shim runtime.v2.task
+service.v1.diff-service service.v1.tasks-service snapshotter.v1.aufs snapshotter.v1.blockfile
+snapshotter.v1.btrfs snapshotter.v1.devmapper snapshotter.v1.erofs snapshotter.v1.native
+snapshotter.v1.overlayfs snapshotter.v1.zfs tracing.processor.v1.otlp transfer.v1.local`)
+
+// misspelt returns an error for each plugin, and each key of the CRI plugin, that containerd drops
+// with a line in its log, and whose name is nearly a known one. at is where the table stands.
+func misspelt(at string, t table, known []string) (errs []error) {
+	for _, key := range slices.Sorted(maps.Keys(t)) {
+		name := strings.TrimPrefix(key, "io.containerd.")
+		if near := wording.Nearest(name, known); near != "" && near != name {
+			errs = append(errs, fmt.Errorf("%s%q: containerd does not know this name and drops "+
+				"what it says; did you mean %q?", at, key, strings.TrimSuffix(key, name)+near))
+		}
+		inner, _ := t[key].(table)
+		switch key {
+		case "io.containerd.grpc.v1.cri", "cni", "containerd", "registry":
+			errs = append(errs, misspelt(key+".", inner, criKeys)...)
+		case "runtimes":
+			for _, name := range slices.Sorted(maps.Keys(inner)) {
+				runtime, _ := inner[name].(table)
+				errs = append(errs, misspelt("runtimes."+name+".", runtime, criKeys)...)
+			}
+		}
+	}
+	return errs
 }
 
 // socket is where everybody asks containerd.
@@ -220,30 +291,56 @@ func RefusedHosts(text []byte) error {
 			key   string
 			value any
 		}{{"ca", h.CA}, {"client", h.Client}} {
-			switch files.value.(type) {
-			case nil, string, []any:
+			switch list := files.value.(type) {
+			case nil, string:
+			case []any:
+				if slices.ContainsFunc(list, func(e any) bool {
+					return !isString(e) && (files.key == "ca" || !isPair(e))
+				}) {
+					refuse(at, "%s has an element that containerd cannot read, and it drops the "+
+						`whole file; write it like ca = ["/a.crt"], or `+
+						`client = [["/a.crt", "/a.key"]]`, files.key)
+				}
 			default:
 				refuse(at, "%s is neither a file nor a list of files", files.key)
 			}
 		}
 	}
-	if u, err := url.Parse(file.Server); file.Server != "" && (err != nil || u.Host == "") {
-		refuse("server", "%q is not a URL, such as https://registry.example.com", file.Server)
+	if u, err := url.Parse(withScheme(file.Server)); err != nil || u.Host == "" {
+		if file.Server != "" {
+			refuse("server", "%q is not a URL, such as https://registry.example.com", file.Server)
+		}
 	}
 	check("hosts.toml", file.host)
 	for _, name := range slices.Sorted(maps.Keys(file.Host)) {
-		u, err := url.Parse(name)
+		u, err := url.Parse(withScheme(name))
 		if err == nil && u.User != nil {
 			refuse("host", "a URL has a user or a password, and kiln shows nothing of it; write a "+
 				"header Authorization, and secret: true")
 			continue
 		}
 		at := fmt.Sprintf("host.%q", name)
-		if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" {
+		if err != nil || !strings.ContainsAny(u.Host, ".:[") && u.Host != "localhost" {
 			refuse(at, "is not the URL of a mirror; write it like "+
 				`[host."https://mirror.example.com"]`)
 		}
 		check(at, file.Host[name])
 	}
 	return errors.Join(errs...)
+}
+
+func isString(v any) bool { _, ok := v.(string); return ok }
+
+// isPair reports whether a value is a list of two strings.
+func isPair(v any) bool {
+	list, _ := v.([]any)
+	return len(list) == 2 && isString(list[0]) && isString(list[1])
+}
+
+// withScheme returns a URL as containerd reads it: without http at its beginning, it is of https.
+func withScheme(text string) string {
+	if strings.HasPrefix(text, "http") {
+		return text
+	}
+	return "https://" + text
 }

@@ -6,6 +6,7 @@ package images
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"kiln.dev/kiln/manifests"
 	"kiln.dev/kiln/render/facts/target"
@@ -44,7 +45,7 @@ func List(c *assembly.Cluster) ([]Image, error) {
 			l.add(name, reference, true)
 		}
 	}
-	err := eachStaticPod(c, func(m *plan.Machine, name string, pod []byte) error {
+	err := eachStaticPod(c, func(m *plan.Machine, _, name string, pod []byte) error {
 		images, err := manifests.Images(pod)
 		if err != nil {
 			return fmt.Errorf("static pod %s: %w", name, err)
@@ -103,4 +104,16 @@ func (l *list) collect(object string, images []manifests.Image, every bool, arch
 	for _, image := range images {
 		l.add(object+": "+image.User, image.Reference, every, arches...)
 	}
+}
+
+// Unlisted returns the add-ons, as addons[0], that name no images and have objects of a kind that a
+// program defines: it may pull images that nothing here names.
+func Unlisted(c *assembly.Cluster) (fields []string) {
+	for _, o := range c.Objects {
+		field := strings.TrimSuffix(c.ObjectField(o), ".path")
+		if o.Asked && !c.Plan.Config.Has(field+".images") && !slices.Contains(fields, field) {
+			fields = append(fields, field)
+		}
+	}
+	return fields
 }

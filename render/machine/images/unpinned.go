@@ -1,6 +1,7 @@
 package images
 
 import (
+	"cmp"
 	"fmt"
 
 	"kiln.dev/kiln/manifests"
@@ -36,15 +37,15 @@ func Unpinned(r *assembly.Cluster) (problems config.Problems) {
 			add(field, name, reference)
 		}
 	}
-	err := eachStaticPod(r, func(m *plan.Machine, name string, pod []byte) error {
+	err := eachStaticPod(r, func(m *plan.Machine, field, name string, pod []byte) error {
 		images, err := manifests.Images(pod)
 		for _, image := range images {
 			written, _ := target.SplitDigest(image.Reference)
-			field, ok := r.PatchWith(m, written)
+			by, ok := r.PatchWith(m, written)
 			if !ok {
-				field = m.Path
+				by = cmp.Or(field, m.Path)
 			}
-			add(field, "static pod "+name+": "+image.User, image.Reference)
+			add(by, "static pod "+name+": "+image.User, image.Reference)
 		}
 		return err
 	})

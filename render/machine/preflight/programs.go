@@ -15,7 +15,8 @@ import (
 var programs = []Entry{
 	{
 		ID: "tool", Reads: "`PATH`", Severity: Stop,
-		Wants:   "cp, curl, flock, ip, losetup, mount; gzip, tar with `binaries.source: download`",
+		Wants: "cp, curl, flock, ip, losetup, mount; gzip, tar with `binaries.source: download`; " +
+			"tar with `preload`",
 		Remedy:  "install them",
 		Kubeadm: []string{"FileExisting-…"}, Source: "kubeadm; the hook itself",
 		list: "programs",
@@ -23,6 +24,8 @@ var programs = []Entry{
 			tools := []string{"cp", "curl", "flock", "ip", "losetup", "mount"}
 			if f.Machine.Downloads() {
 				tools = append(tools, "gzip", "tar")
+			} else if f.Machine.Settings.Preload != "" {
+				tools = append(tools, "tar")
 			}
 			return each(tools...)
 		},
@@ -136,17 +139,17 @@ func images(f *Facts) (out []call) {
 }
 
 // registries returns the URLs at which containerd asks for the images of a host, in its order: the
-// host's mirrors, or the default ones, then the host itself (containerd's docs/hosts.md).
+// host's mirrors, or the default ones, then the host itself, unless the mirrors are the only ones
+// (containerd's docs/hosts.md).
 func registries(host string, settings []config.Registry) []string {
 	var servers []string
-	for _, name := range []string{host, "_default"} {
-		i := slices.IndexFunc(settings, func(r config.Registry) bool { return r.Host == name })
-		if i >= 0 {
-			servers = slices.Clone(settings[i].Mirrors)
-			break
-		}
+	only := false
+	if i := config.RegistryOf(settings, host); i >= 0 {
+		servers, only = slices.Clone(settings[i].Mirrors), settings[i].MirrorsOnly
 	}
-	servers = append(servers, "https://"+target.RegistryServer(host))
+	if !only {
+		servers = append(servers, "https://"+target.RegistryServer(host))
+	}
 	for i, s := range servers {
 		url, project := containerd.API(s)
 		if project { // containerd asks there as it is (override_path)

@@ -284,6 +284,9 @@ func (m *marker) shownLines(f *node.File) (lines []string) {
 		}
 		return lines
 	}
+	if f.Path == plan.Encryption {
+		return manifests.EncryptionShown(f.Content)
+	}
 	if f.Path == templates.AnnouncePath {
 		return templates.AnnounceShown(string(f.Content), f.Secret)
 	}

@@ -41,9 +41,9 @@ const (
 
 // steps are the steps of the hook.
 var steps = []string{
-	"start", "files", "pre-boot", "machine", "fetch", "extend", "packages", "preflight", "name",
-	"restore", "others", "etcd", "kubelet", "member", "ready", "objects", "control-plane", "node",
-	"labels", "role", "network", "post-boot", "done",
+	"start", "files", "pre-boot", "machine", "fetch", "extend", "packages", "preload", "preflight",
+	"name", "restore", "others", "etcd", "kubelet", "member", "ready", "objects", "control-plane",
+	"node", "labels", "role", "network", "post-boot", "done",
 }
 
 // Bounds of a status.

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kiln.dev/kiln/render"
+	"kiln.dev/kiln/render/config"
 )
 
 // TestMetricsReaders: controller-manager and scheduler listen on all addresses for the service
@@ -36,4 +37,29 @@ func TestMetricsReaders(t *testing.T) {
 	require.Contains(t, objects.String(), `"subjects":[`+
 		`{"kind":"ServiceAccount","name":"prometheus","namespace":"monitoring"},`+
 		`{"kind":"ServiceAccount","name":"agent","namespace":"ops"}]`)
+}
+
+// TestKMS: the API servers write with the KMS, read what the bundle's key wrote, and have the
+// folder of the plugin's socket. With encryption: identity they read what the KMS wrote.
+func TestKMS(t *testing.T) {
+	t.Parallel()
+	for encryption, want := range map[string]string{
+		"secretbox": "- kms:\n      apiVersion: v2\n      endpoint: unix:///run/kms/vault.sock\n" +
+			"      name: vault\n  - secretbox:\n",
+		"identity": "- identity: {}\n  - kms:\n",
+	} {
+		c, b := inputs(t, "single")
+		c.Spec.Security.Encryption = encryption
+		c.Spec.Security.KMS = &config.KMS{Name: "vault", Endpoint: "unix:///run/kms/vault.sock"}
+		r, err := render.New(c, b)
+		require.NoError(t, err)
+		n, err := r.Node(0)
+		require.NoError(t, err)
+		settings := n.File("/etc/kubernetes/apiserver/encryption.yaml")
+		require.Contains(t, string(settings.Content), want)
+		pod := string(n.File("/etc/kubernetes/manifests/kube-apiserver.yaml").Content)
+		require.Contains(t, pod, "- mountPath: /run/kms\n      name: kms\n      readOnly: true\n")
+		require.Contains(t, pod,
+			"- hostPath:\n      path: /run/kms\n      type: DirectoryOrCreate\n")
+	}
 }
