@@ -54,7 +54,7 @@ var recipes = map[string]struct {
 		images: []string{"registry.k8s.io/coredns/coredns:v1.14.2"},
 		links:  []string{"cni0", "veth0"},
 		refusals: map[string]string{
-			"[169.254.20.10]=[10.96.0.11]": "is not an address of the Service kube-dns",
+			"[169.254.20.10]=[10.96.0.11]": "write the address of the Service kube-dns",
 		},
 	},
 	"kube-network-policies": {

@@ -22,6 +22,7 @@ func TestFailures(t *testing.T) {
 	absent := filepath.Join(t.TempDir(), "absent")
 	wrong := map[string][]string{ // an input that each verb refuses; nil if it reads none
 		"apply":           {absent, "--since", absent, "--out", absent},
+		"archive":         {absent, "--out", absent},
 		"certs":           {absent},
 		"certs add":       {absent, "--config", absent},
 		"certs csr":       {absent, "--out", absent},

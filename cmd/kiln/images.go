@@ -1,11 +1,13 @@
 package main
 
 import (
+	"io"
 	"slices"
 
 	"github.com/spf13/cobra"
 
 	"kiln.dev/kiln/cmd/kiln/term"
+	"kiln.dev/kiln/render"
 	"kiln.dev/kiln/render/folder"
 )
 
@@ -40,6 +42,7 @@ between machines, the later ones are numbered: "static pod kube-scheduler: guard
 			if form == "json" {
 				return term.JSON(cmd.OutOrStdout(), users)
 			}
+			noteUnlisted(cmd.ErrOrStderr(), r)
 			slices.Sort(references)
 			for _, reference := range references {
 				term.Printf(cmd.OutOrStdout(), "%s\n", reference)
@@ -50,4 +53,12 @@ between machines, the later ones are numbered: "static pod kube-scheduler: guard
 	term.TakeConfig(cmd, &source)
 	term.OutputFlag(cmd, &form, "list")
 	return cmd
+}
+
+// noteUnlisted names the add-ons of which kiln does not know all images.
+func noteUnlisted(messages io.Writer, r *render.Cluster) {
+	for _, addon := range r.UnlistedImages() {
+		term.Printf(messages, "kiln: a program defines kinds of %s, and may pull "+
+			"more images than these; write them under %[1]s.images\n", addon)
+	}
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"os/signal"
 	"strings"
 	"syscall"
@@ -13,18 +12,60 @@ import (
 	"kiln.dev/kiln/render"
 	"kiln.dev/kiln/render/config"
 	"kiln.dev/kiln/render/folder"
+	"kiln.dev/kiln/render/machine/images"
 )
 
 // lockFlags are the flags of kiln lock.
 type lockFlags struct {
-	source     folder.Input
+	source  folder.Input
+	servers servers
+	trust   bool
+	form    string
+	save    string
+	check   bool
+	images  bool
+}
+
+// servers are the flags that name servers to ask in the place of others.
+type servers struct {
 	mirror     string
-	trust      bool
-	form       string
-	save       string
-	check      bool
-	images     bool
 	registries []string
+	instead    map[string]string // registries, by host
+}
+
+func (s *servers) add(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&s.mirror, "mirror", "",
+		"fetch from this `URL` in the place of scheme and host; the path stays, and the SHA-256 "+
+			"still comes from the project")
+	cmd.Flags().StringArrayVar(&s.registries, "registry", nil, "ask this `HOST=URL` about the "+
+		"images of a registry, and trust what it says: docker.io=https://mirror.example.com "+
+		"(may be repeated)")
+}
+
+// options returns the options of a Locker. It fails if a flag is wrong, and for a configuration
+// without a lock beside it.
+func (s *servers) options(cmd *cobra.Command, source *folder.Input) (o lock.Options, err error) {
+	if source.Path == folder.Stdin {
+		return o, term.UsageErrorf("%s needs the lock beside the configuration; name its file",
+			cmd.CommandPath())
+	}
+	if problem := config.MirrorProblem(s.mirror); s.mirror != "" && problem != "" {
+		return o, term.UsageErrorf("--mirror: %s", problem)
+	}
+	if s.instead, err = lock.ParseRegistries(s.registries); err != nil {
+		return o, term.UsageErrorf("--registry: %s", err)
+	}
+	return lock.Options{
+		Mirror: s.mirror, Registries: s.instead, Progress: cmd.ErrOrStderr(),
+	}, nil
+}
+
+// check returns an error if no image of a list comes from a registry that --registry names.
+func (s *servers) check(list []images.Image) error {
+	if err := lock.CheckRegistries(s.instead, list); err != nil {
+		return term.UsageErrorf("--registry: %s", err)
+	}
+	return nil
 }
 
 func lockCommand() *cobra.Command {
@@ -57,38 +98,28 @@ is fetched from where.`,
 	term.TakeConfig(cmd, &f.source)
 	cmd.Flags().BoolVar(&f.check, "check", false, "write nothing; ask for everything in the lock "+
 		"again, and exit with 3 if an entry is missing or needless, or what it names has changed")
-	cmd.Flags().StringVar(&f.mirror, "mirror", "",
-		"fetch from this `URL` in the place of scheme and host; the path stays, and the SHA-256 "+
-			"still comes from the project")
+	f.servers.add(cmd)
 	cmd.Flags().BoolVar(&f.trust, "trust-mirror", false,
 		"take the SHA-256 from the mirror too: whoever can write to it decides what machines run")
 	cmd.Flags().StringVar(&f.save, "save", "",
 		"fetch every file of the lock, and keep it in this new `DIR`")
 	cmd.Flags().BoolVar(&f.images, "images", false, "also lock the images that machines run")
-	cmd.Flags().StringArrayVar(&f.registries, "registry", nil, "ask this `HOST=URL` about the "+
-		"images of a registry, and trust what it says: docker.io=https://mirror.example.com "+
-		"(may be repeated)")
 	term.OutputFlag(cmd, &f.form, "entries of the lock or, with --check, the differences")
 	return cmd
 }
 
 func (f *lockFlags) run(cmd *cobra.Command) error {
-	if f.source.Path == folder.Stdin {
-		return term.UsageErrorf("kiln lock writes beside the configuration; name its file")
+	o, err := f.servers.options(cmd, &f.source)
+	if err != nil {
+		return err
 	}
-	if problem := config.MirrorProblem(f.mirror); f.mirror != "" && problem != "" {
-		return term.UsageErrorf("--mirror: %s", problem)
-	}
-	if f.trust && !strings.HasPrefix(f.mirror, "https://") {
+	if f.trust && !strings.HasPrefix(o.Mirror, "https://") {
 		return term.UsageErrorf("--trust-mirror needs a --mirror that begins with https://")
 	}
 	if f.check && f.save != "" {
 		return term.UsageErrorf("--check writes nothing, and --save does; give one of them")
 	}
-	instead, err := lock.ParseRegistries(f.registries)
-	if err != nil {
-		return term.UsageErrorf("--registry: %s", err)
-	}
+	o.TrustMirror = f.trust
 	c, locked, err := render.ConfigUnlocked(f.source.Path)
 	if err != nil {
 		return err
@@ -101,19 +132,17 @@ func (f *lockFlags) run(cmd *cobra.Command) error {
 		if needs.Images, err = trialImages(c); err != nil {
 			return err
 		}
-		err = lock.CheckRegistries(instead, needs.Images)
-	} else if len(instead) > 0 {
-		err = errors.New("the lock has no images; add --images")
+		err = f.servers.check(needs.Images)
+	} else if len(o.Registries) > 0 {
+		err = term.UsageErrorf("--registry: the lock has no images; add --images")
 	}
 	if err != nil {
-		return term.UsageErrorf("--registry: %s", err)
+		return err
 	}
 	ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
 	path := config.LockPath(f.source.Path)
-	l := lock.New(lock.Options{
-		Mirror: f.mirror, TrustMirror: f.trust, Registries: instead, Progress: cmd.ErrOrStderr(),
-	})
+	l := lock.New(o)
 	if f.check {
 		differences, err := l.CheckAll(ctx, needs, locked)
 		if err != nil {

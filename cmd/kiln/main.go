@@ -33,7 +33,7 @@ func main() {
 }
 
 // ownSignals are the verbs that end in their own way when they are interrupted.
-var ownSignals = []string{"serve", "lock", "roll"}
+var ownSignals = []string{"serve", "lock", "archive", "roll"}
 
 // endWell lets an interruption say what it left, and leave no temporary files.
 func endWell(args []string, messages io.Writer) {
@@ -146,7 +146,7 @@ func root() *cobra.Command {
 			compare.DiffCommand(), compare.PlanCommand(), reportCommand(), upkeep.CertsCommand(),
 		}},
 		{"Boot the machines:", []*cobra.Command{
-			unpackCommand(), isoCommand(), netbootCommand(), serveCommand(),
+			unpackCommand(), isoCommand(), netbootCommand(), archiveCommand(), serveCommand(),
 		}},
 		{"Use the cluster:", []*cobra.Command{
 			status.Command(), verifyCommand(), applyCommand(), roll.Command(),

@@ -49,6 +49,10 @@ var reaches = map[string]reach{
 	"certs csr": {files: "--out"},
 	"certs add": {files: "the bundle"},
 
+	"archive": {
+		"asks mirrors and registries for what machines fetch and run; --push writes to a registry",
+		"--out",
+	},
 	"unpack":  {files: "--out"},
 	"iso":     {files: "--out, or the images beside the machines' folders"},
 	"netboot": {files: "--out"},

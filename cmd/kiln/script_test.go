@@ -44,7 +44,7 @@ func TestScripts(t *testing.T) {
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"code": code, "mode": mode, "serving": serving, "fetch": fetch, "logged": logged,
-			"registry": registry, "agekey": agekey, "ageseal": ageseal,
+			"registry": registry, "images": imageRegistry, "agekey": agekey, "ageseal": ageseal,
 			"kubeadmpki": kubeadmpki, "runs": runs, "fake": fake,
 		},
 		// [here:NAME] holds if the program or right is here.

@@ -13,6 +13,7 @@ import (
 
 type serveFlags struct {
 	listen, state, log, form string
+	archive                  string
 	bundle                   vault.Source
 	names, again, from       []string
 	window                   time.Duration
@@ -31,7 +32,9 @@ func serveCommand() *cobra.Command {
 		Short:       "Give each machine its document over HTTP, once and for a limited time",
 		Long: `Give each machine its document over HTTP, once and for a limited time. DIR is a
 folder that kiln render wrote. Another DIR may be a folder that kiln netboot or
-kiln lock --save wrote; everybody gets the programs of the latter.
+kiln lock --save wrote; everybody gets the programs of the latter. With --archive
+everybody also gets what kiln archive put into a folder: programs, and images as from a
+registry that only reads. The server prints the lines of cluster.yaml for that.
 
 A machine's document goes to the machine's own addresses in cluster.yaml. --from
 lets in others: machines that boot with an address of DHCP, machines behind a NAT or
@@ -76,6 +79,9 @@ func (f *serveFlags) add(cmd *cobra.Command) {
 		"reach the server (default: the address of --listen)")
 	flags.BoolVar(&f.plain, "plain-http", false, "answer without TLS on other addresses than "+
 		"loopback: anyone who listens on the network can read every secret of the machines")
+	flags.StringVar(&f.archive, "archive", "", "also give everybody the programs and images in "+
+		"this `DIR` of kiln archive: machines.binaries.mirror and machines.registries name the "+
+		"server")
 	flags.StringArrayVar(&f.from, "from", nil, "let in `[NODE=]NETWORK,...` or any, "+
 		"beside each machine's own addresses")
 	flags.IntVar(&f.poolLimit, "pool-limit", 100,

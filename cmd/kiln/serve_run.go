@@ -48,7 +48,7 @@ func (f *serveFlags) run(cmd *cobra.Command, dirs []string) error {
 	defer messages.End(lastTime)
 	s, err := serve.New(dirs, serve.Options{
 		State: cmp.Or(f.state, filepath.Join(dirs[0], "served.json")),
-		Again: f.again, Peers: f.peers, PoolLimit: f.poolLimit,
+		Again: f.again, Peers: f.peers, PoolLimit: f.poolLimit, Archive: f.archive,
 		Window: f.window, Life: f.life(), Announced: machines.Show,
 		Warn: func(line string) { term.Notes(messages, []string{line}) },
 	})

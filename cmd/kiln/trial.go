@@ -74,7 +74,7 @@ func trialCluster(s *folder.Input) (*render.Cluster, error) {
 	return cluster(c)
 }
 
-// trialImages returns the images that the machines of a configuration pull. It fails as Cluster
+// trialImages returns the images that the machines of a configuration pull. It fails as cluster
 // does.
 func trialImages(c *config.Cluster) ([]images.Image, error) {
 	r, err := cluster(c)

@@ -53,7 +53,7 @@ var readers = map[string][]string{
 		"pki.Load", "pki.LoadPublic", "cmd/kiln/vault/foreign.encryption",
 		"render/machine/addons.hasValues", "render/twin/certs.texts", "render/twin/change.decode",
 		"render/check.headOf", "render/check.readSettings",
-		"render/config.butane", "render/secret.Redact",
+		"render/config.butane", "render/config.dropIn", "render/secret.Redact",
 	},
 	opened: {
 		"cmd/kiln/apiserver.checkNamed",
@@ -69,12 +69,13 @@ var readers = map[string][]string{
 		"render/kube/kinds.define",
 	},
 	made: {
+		"manifests.EncryptionShown",
 		"manifests.JSON", "manifests.Proxy", "manifests.Stream", "manifests.WithImages",
 		"manifests.WithProxy", "manifests.WithoutMetadata",
 		"render/machine/assembly.shutdownPeriod",
 		"render/check.readProxy", "render/check/machine.proxy",
 		"render/check/machine.ReadKubeconfig", "render/check/machine.ReadKubeletConfig",
-		"render/check/machine.ReadPod",
+		"render/check/machine.ReadPod", "render/check/machine.WithFlags",
 	},
 	twin: {
 		"render/twin/certs.rotates", "render/fleet/report.clusterDNS",

@@ -80,7 +80,7 @@ var Things = []Thing{
 			"TestBootFetches", "TestBootSpeaksHTTP", "TestFetchIsBounded", "TestFetchRuns",
 			"TestPoolAsksPlatform", "TestFlatcarInstalls",
 			"TestFlatcarWaits", "TestFlatcarOutage", "TestFlatcarStops", "TestFlatcarDocument",
-			"TestWalkPXE",
+			"TestWalkPXE", "TestRegistryAccess",
 		},
 		look: program("curl"),
 	},
@@ -153,7 +153,7 @@ var Things = []Thing{
 		Name: "systemd-analyze", Gap: "units and timers are not verified",
 		Tests: []string{
 			"TestUnits", "TestBackupTimer", "TestEveryUnit", "TestUnitFindings",
-			"TestUnit",
+			"TestUnit", "TestUnitProblem",
 		},
 		look: program("systemd-analyze"),
 	},

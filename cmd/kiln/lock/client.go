@@ -193,7 +193,8 @@ func (c *client) try(
 	case errors.As(err, &write):
 		return false, write.error
 	case errors.As(err, &long):
-		return false, fmt.Errorf("%s: has more than %d bytes, which no release has", from, limit)
+		return false, fmt.Errorf("%s: has more than %d bytes, the most that it may have", from,
+			limit)
 	case ctx.Err() != nil:
 		return whyStopped(ctx, from, response.Request.URL)
 	}

@@ -97,7 +97,7 @@ func TestGuard(t *testing.T) {
 		c.pause = time.Hour
 		_, _, err := c.hash(context.Background(), row.url, noFile)
 		require.ErrorAs(t, err, new(refusedError), row.name)
-		require.NotContains(t, withAdvice([]error{err}).Error(), "HTTPS_PROXY", row.name)
+		require.NotContains(t, WithAdvice([]error{err}).Error(), "HTTPS_PROXY", row.name)
 	}
 	host := strings.TrimPrefix(inside.URL, "http://")
 	_, _, err := New(Options{}).Images(context.Background(),

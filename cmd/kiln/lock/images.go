@@ -64,7 +64,7 @@ func (l *Locker) Images(
 		out = append(out, target.Image{Name: want.name, Digest: found})
 	}
 	if len(failures) > 0 {
-		return nil, nil, withAdvice(failures)
+		return nil, nil, WithAdvice(failures)
 	}
 	return out, notes, nil
 }
@@ -103,7 +103,7 @@ func (l *Locker) CheckImages(
 		}
 	}
 	if len(failures) > 0 {
-		return differences, withAdvice(failures)
+		return differences, WithAdvice(failures)
 	}
 	return differences, nil
 }

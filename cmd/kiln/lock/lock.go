@@ -34,13 +34,16 @@ type Options struct {
 	// Registries are the URLs to ask about images in place of registries, by their hosts. Whoever
 	// can write there decides what machines run.
 	Registries map[string]string
+	// Push is the URL of a registry that gets images, empty if none does.
+	Push string
 	// Progress gets a line before each file is fetched; it may be nil.
 	Progress io.Writer
 }
 
 // New returns a Locker.
 func New(options Options) *Locker {
-	c := newClient(slices.AppendSeq([]string{options.Mirror}, maps.Values(options.Registries)))
+	c := newClient(slices.AppendSeq([]string{options.Mirror, options.Push},
+		maps.Values(options.Registries)))
 	return &Locker{
 		Options: options, client: c,
 		registries: newRegistries(c, options.Registries, storedCredential),
@@ -77,7 +80,7 @@ func (l *Locker) Make(
 		out = append(out, a)
 	}
 	if len(failures) > 0 {
-		return nil, withAdvice(failures)
+		return nil, WithAdvice(failures)
 	}
 	return out, nil
 }
@@ -85,9 +88,9 @@ func (l *Locker) Make(
 // errInterrupted comes after a signal.
 var errInterrupted = errors.New("interrupted")
 
-// withAdvice joins errors. If one of them is that no server could be reached, it says what a
+// WithAdvice joins errors. If one of them is that no server could be reached, it says what a
 // network may need.
-func withAdvice(failures []error) error {
+func WithAdvice(failures []error) error {
 	err := errors.Join(failures...)
 	var op *net.OpError
 	var refused refusedError
@@ -129,7 +132,7 @@ func (l *Locker) Check(
 		}
 	}
 	if len(failures) > 0 {
-		return differences, withAdvice(failures)
+		return differences, WithAdvice(failures)
 	}
 	return differences, nil
 }

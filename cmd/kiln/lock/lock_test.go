@@ -260,7 +260,8 @@ func TestTooLong(t *testing.T) {
 	}))
 	t.Cleanup(server.Close)
 	_, err := newClient([]string{server.URL}).published(context.Background(), server.URL, "kubelet")
-	require.EqualError(t, err, server.URL+": has more than 1048576 bytes, which no release has")
+	require.EqualError(t, err,
+		server.URL+": has more than 1048576 bytes, the most that it may have")
 }
 
 // TestInterrupted: an interrupted run does not try again.

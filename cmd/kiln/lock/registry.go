@@ -27,9 +27,9 @@ import (
 	"kiln.dev/kiln/render/machine/images"
 )
 
-// maxManifest is how many bytes of a manifest, and of the configuration of an image, are read.
+// MaxManifest is how many bytes of a manifest, and of the configuration of an image, are read.
 // Registries take manifests of up to 4 MiB (distribution-spec 1.1, Pushing Manifests).
-const maxManifest = 4 << 20
+const MaxManifest = 4 << 20
 
 // maxObjects bounds the objects of a manifest: decoded, one needs many times the memory of {}. A
 // list for all platforms has some hundred.
@@ -47,6 +47,7 @@ var manifestTypes = []string{
 // for a registry, and asks without a name elsewhere.
 type registries struct {
 	*client
+	login   *auth.Client
 	instead map[string]string // the URL to ask in place of a registry, by its host
 }
 
@@ -54,14 +55,14 @@ type registries struct {
 func newRegistries(
 	c *client, instead map[string]string, credential auth.CredentialFunc,
 ) registries {
-	a := auth.Client{
+	a := &auth.Client{
 		Client: c.http, Cache: auth.NewCache(), Credential: credential, ClientID: "kiln",
 	}
 	own := *c
 	own.do = a.Do
 	own.header = own.header.Clone()
 	own.header.Set("Accept", strings.Join(manifestTypes, ", "))
-	return registries{&own, instead}
+	return registries{&own, a, instead}
 }
 
 // described is what a registry has under the name of an image.
@@ -84,6 +85,18 @@ type manifest struct {
 	} `json:"manifests"`
 }
 
+// DecodeManifest decodes a manifest or a list of them. It fails if that would need much more memory
+// than the text has bytes.
+func DecodeManifest(text []byte, into any) error {
+	if bytes.Count(text, []byte("{")) > maxObjects {
+		return fmt.Errorf("is a manifest of more than %d objects", maxObjects)
+	}
+	if err := json.Unmarshal(text, into); err != nil {
+		return errors.New("is no manifest")
+	}
+	return nil
+}
+
 // describe asks for an image. The digest is computed from what came.
 func (r *registries) describe(ctx context.Context, name string) (d described, err error) {
 	ctx, cancel := r.within(ctx)
@@ -95,12 +108,9 @@ func (r *registries) describe(ctx context.Context, name string) (d described, er
 	if err != nil {
 		return d, err
 	}
-	if bytes.Count(text, []byte("{")) > maxObjects {
-		return d, fmt.Errorf("%s: is a manifest of more than %d objects", from, maxObjects)
-	}
 	var m manifest
-	if err := json.Unmarshal(text, &m); err != nil {
-		return d, fmt.Errorf("%s: is no manifest", from)
+	if err := DecodeManifest(text, &m); err != nil {
+		return d, fmt.Errorf("%s: %w", from, err)
 	}
 	d.digest = digest
 	switch {
@@ -162,7 +172,7 @@ func (r *registries) content(
 	ctx context.Context, url string,
 ) (text []byte, digest string, err error) {
 	var said string
-	err = r.get(ctx, url, maxManifest, func(header http.Header, body io.Reader) error {
+	err = r.get(ctx, url, MaxManifest, func(header http.Header, body io.Reader) error {
 		said = header.Get("Docker-Content-Digest")
 		text, err = io.ReadAll(body)
 		return err
@@ -213,10 +223,7 @@ func (r *registries) repository(name string) string {
 	host, repository, _ := target.ImageParts(name)
 	base := r.instead[host]
 	if base == "" {
-		base = "https://" + target.RegistryServer(host)
-		if isLoopback(host) {
-			base = "http://" + host
-		}
+		base = RegistryURL(target.RegistryServer(host))
 	}
 	api, project := containerd.API(base)
 	if project {

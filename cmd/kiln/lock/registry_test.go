@@ -206,10 +206,10 @@ func TestHostileRegistry(t *testing.T) {
 			_, _ = w.Write([]byte(list))
 		}, 1, "the registry says the digest sha256:" + sum("another") + " and sends what has " +
 			"sha256:" + sum(list)},
-		{"too long", text(strings.Repeat(" ", maxManifest+1)), 1,
+		{"too long", text(strings.Repeat(" ", MaxManifest+1)), 1,
 			"has more than 4194304 bytes"},
 		{"more objects than memory", text(`{"schemaVersion": 2, "manifests": [{}` +
-			strings.Repeat(",{}", maxManifest/4) + `]}`), 1,
+			strings.Repeat(",{}", MaxManifest/4) + `]}`), 1,
 			"is a manifest of more than 50000 objects"},
 		{"no JSON", text("<html>log in first</html>"), 1, "is no manifest"},
 		{"an old manifest", text(`{"schemaVersion": 1}`), 1,

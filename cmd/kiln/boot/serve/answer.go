@@ -42,7 +42,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // find returns the item that a request asks for, if there is one, and the reason why the request is
 // refused, if it is.
 func (s *Server) find(r *http.Request) (it *item, reason string) {
-	it = s.catalogue.item(r.URL.Path)
+	it = s.catalogue.item(r)
 	if it == nil {
 		return nil, "there is no such document"
 	}
@@ -127,6 +127,9 @@ func (s *Server) show(w http.ResponseWriter, r *http.Request, it *item, rec *rec
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	if it.image {
 		w.Header().Set("Content-Type", "application/octet-stream")
+	}
+	if strings.HasPrefix(it.path, "/v2/") {
+		it.describe(w.Header())
 	}
 	w.Header().Set("Cache-Control", "no-store")
 	w = paced{w, &Paced{

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/http"
 	"net/netip"
 	"net/url"
 	"os"
@@ -29,6 +30,7 @@ type catalogue struct {
 	bodies      map[string]*item        // a machine's body, by its name
 	missing     []string                // the files that scripts name and that do not exist
 	withheld    map[string]error        // the reasons why files for everybody are not given
+	registry    *registry               // the images of an archive; nil if there is none
 
 	mu        sync.Mutex
 	announced map[string]*announced // by the machine, once somebody needs it
@@ -52,10 +54,10 @@ const (
 
 var initrds = []string{initrdFolder + "*" + initrdEnd, initrdFolder + "pools/*" + initrdEnd}
 
-// readFolders returns the catalogue of some folders. It fails if none of them is an output folder,
-// if two of them are of two clusters, and if a file is not as the inventory lists it. The error
-// holds everything that is wrong.
-func readFolders(dirs []string) (*catalogue, error) {
+// readFolders returns the catalogue of some folders, and of an archive if that is not empty. It
+// fails if none of the folders is an output folder, if two of them are of two clusters, and if a
+// file is not as the inventory lists it. The error holds everything that is wrong.
+func readFolders(dirs []string, archive string) (*catalogue, error) {
 	c := &catalogue{
 		items: map[string]*item{}, owners: map[identity]string{}, folders: map[string]string{},
 		addresses: map[string][]netip.Addr{}, documents: map[string]*item{},
@@ -75,6 +77,11 @@ func readFolders(dirs []string) (*catalogue, error) {
 	}
 	for _, dir := range dirs {
 		errs = append(errs, c.addFiles(dir), c.addMirror(dir))
+	}
+	if archive != "" {
+		var err error
+		c.registry, err = readRegistry(archive)
+		errs = append(errs, err, c.addMirror(archive))
 	}
 	for _, dir := range dirs { // a script may name a file in another folder
 		errs = append(errs, c.readScripts(dir))
@@ -261,15 +268,15 @@ func (c *catalogue) addAt(path string, it *item) error {
 	return nil
 }
 
-// item returns the item at the path of a URL, or nil. Besides the path of an item, it knows
-// /mac/MAC/NAME and /uuid/UUID/NAME for a file of the machine with this identity. They are for
-// clients that do not know the machine's name: the seed of NoCloud may be
-// /uuid/__dmi.system-uuid__/.
-func (c *catalogue) item(path string) *item {
-	if it := c.items[path]; it != nil {
+// item returns the item that a request asks for, or nil. Besides the path of an item, it knows
+// those of images in an archive, and /mac/MAC/NAME and /uuid/UUID/NAME for a file of the machine
+// with this identity. They are for clients that do not know the machine's name: the seed of NoCloud
+// may be /uuid/__dmi.system-uuid__/.
+func (c *catalogue) item(r *http.Request) *item {
+	if it := cmp.Or(c.items[r.URL.Path], c.registry.item(r)); it != nil {
 		return it
 	}
-	parts := strings.Split(path, "/")
+	parts := strings.Split(r.URL.Path, "/")
 	if len(parts) != 4 || parts[1] != "mac" && parts[1] != "uuid" {
 		return nil
 	}

@@ -37,8 +37,9 @@ type item struct {
 
 	closes *item // the document after which it is no longer given
 	// installs is the document that the machine of a script installs on its disk.
-	installs *item
-	holds    *item // the document inside an initrd
+	installs          *item
+	holds             *item  // the document inside an initrd
+	digest, mediaType string // of a part of an image in an archive
 	// announces is the machine that announces its state at this path, where nothing is given.
 	announces *announce.Machine
 }

@@ -15,8 +15,8 @@ import (
 	"kiln.dev/kiln/render/machine/images"
 )
 
-// addMirror adds the programs in a folder that kiln lock --save wrote. They are for everybody, any
-// number of times.
+// addMirror adds the programs in a folder that kiln lock --save or kiln archive wrote. They are for
+// everybody, any number of times.
 func (c *catalogue) addMirror(dir string) error {
 	artifacts, err := images.ReadMirror(os.DirFS(dir))
 	if err != nil {
@@ -36,16 +36,19 @@ func (c *catalogue) program(dir string, a *target.Artifact) error {
 		return fmt.Errorf("%s: %w", dir, err)
 	}
 	it := &item{path: "/" + name, dir: dir, file: name, image: true, parts: true}
+	if _, err := os.Stat(filepath.Join(dir, images.ArchiveBlobs)); err == nil {
+		it.file = images.ArchiveBlobs + a.SHA256
+	}
 	sum, err := it.hash()
 	switch {
 	case err != nil:
 	case sum != a.SHA256:
 		err = errors.New("it is not the file of the lock beside it; " +
-			"kiln lock --save writes a new folder")
+			"kiln lock --save writes a new folder, and kiln archive replaces it")
 	default:
 		return c.add(it)
 	}
-	return fmt.Errorf("%s: %w", filepath.Join(dir, name), err)
+	return fmt.Errorf("%s: %w", filepath.Join(dir, it.file), err)
 }
 
 // hash returns the SHA-256 of an item of any size.

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"kiln.dev/kiln/cmd/kiln/term"
+	"kiln.dev/kiln/render/config"
+	"kiln.dev/kiln/render/machine/images"
 	"kiln.dev/kiln/render/text/wording"
 )
 
@@ -21,10 +23,28 @@ func (s *Server) PrintStart(out io.Writer, url string) {
 		term.Printf(out, "to the machines' own addresses alone; "+
 			"others, such as those of DHCP, need --from\n")
 	}
+	for _, line := range images.RegistryLines(s.Registries(url)) {
+		term.Printf(out, "%s\n", line)
+	}
 	if fetched := s.Fetched(); len(fetched) > 0 {
 		term.Printf(out, "fetched already: %s; --again NODE gives a document once more\n",
 			term.Names(fetched))
 	}
+}
+
+// Registries returns the rows of machines.registries with which machines pull from the server at a
+// URL; none without an archive.
+func (s *Server) Registries(url string) (rows []config.Registry) {
+	ca := ""
+	if strings.HasPrefix(url, "https://") {
+		ca = "cluster"
+	}
+	if s.catalogue.registry != nil {
+		for _, host := range s.catalogue.registry.hosts {
+			rows = append(rows, config.Registry{Host: host, Mirrors: []string{url}, CA: ca})
+		}
+	}
+	return rows
 }
 
 // StartWarnings returns notes about machines that will not get what they need.

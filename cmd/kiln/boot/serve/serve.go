@@ -50,6 +50,9 @@ type Options struct {
 	// Announced gets each state that a machine announces and that is another than before. It may
 	// be nil, and must not wait for a reader either.
 	Announced func(announce.Row)
+	// Archive is a folder of kiln archive, whose programs and images everybody gets. It may be
+	// empty.
+	Archive string
 	// Window is the time from Serve on in which documents are given.
 	Window time.Duration
 	// Life is the time in which announcements are taken, if it is longer than Window.
@@ -96,7 +99,7 @@ type Server struct {
 // written none of the folders, if an inventory does not fit its documents, or if the state is
 // another cluster's. The error holds everything that is wrong in the folders.
 func New(dirs []string, o Options) (*Server, error) {
-	c, err := readFolders(dirs)
+	c, err := readFolders(dirs, o.Archive)
 	if err != nil {
 		return nil, err
 	}
