@@ -32,6 +32,7 @@ hops.sh
 live.sh
 inplace.sh
 MACHINES=qemu run.sh cloud-init ignition
+disks.sh
 MACHINES=qemu faults.sh --cuts 3 cuts again disk clock-behind clock-ahead cloned
 END
 

@@ -29,7 +29,7 @@ begin() {
 
 programs() {
   CGO_ENABLED=0 go build -C "$here/../.." -o "$tmp/kiln" ./cmd/kiln
-  CGO_ENABLED=0 go build -C "$here" -o "$tmp/" ./net ./audit ./overlay
+  CGO_ENABLED=0 go build -C "$here" -o "$tmp/" ./net ./audit ./overlay ./store ./registry
   own_programs
 }
 

@@ -1,10 +1,10 @@
 # shellcheck shell=bash disable=SC2154
 # Holds machines that have booted to the CIS benchmark. Sourced after begin.sh.
 
-# facts runs on the machines, trees reads their documents, booted judges. None of them needs the
+# kms and facts run on the machines, trees reads their documents, booted judges. None of them needs the
 # source of Kubernetes.
 own_programs() {
-  CGO_ENABLED=0 go build -C "$here" -o "$tmp/facts" ./facts
+  CGO_ENABLED=0 go build -C "$here" -o "$tmp/" ./facts ./kms
   CGO_ENABLED=0 go build -C "$here/../.." -o "$tmp/trees" ./test/trees
   CGO_ENABLED=0 go build -C "$here/../judges" -o "$tmp/booted" ./booted
 }

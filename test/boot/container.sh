@@ -101,17 +101,20 @@ cut_power_container() { # NAME
 }
 
 # KILN_BOOT_WITHOUT names files and folders of the tree that a machine does not have, and
-# KILN_BOOT_ADD is a folder with files that it has besides.
+# KILN_BOOT_ADD is a folder with files that it has besides. If KILN_BOOT_IMAGES is none, its
+# containerd has no images.
 # The unpacked files of images are hard links: they are lower layers, which nobody changes.
 empty_disk_container() { # DIR
   local store=var/lib/containerd tree=$machine_tree file seed
   rm -rf "${1:?}"/{upper,work,root,var,ignited}
   mkdir -p "$1"/{upper,work,root,var/lib}
   tar -C "$tree/var" --exclude=./lib/containerd -cf - . | tar -C "$1/var" -xpf -
-  cp -al "$tree/$store" "$1/var/lib/"
-  find "$tree/$store" -name '*.db' -type f -printf '%P\n' | while read -r file; do
-    cp --remove-destination -p "$tree/$store/$file" "$1/$store/$file"
-  done
+  if [[ ${KILN_BOOT_IMAGES:-} != none ]]; then
+    cp -al "$tree/$store" "$1/var/lib/"
+    find "$tree/$store" -name '*.db' -type f -printf '%P\n' | while read -r file; do
+      cp --remove-destination -p "$tree/$store/$file" "$1/$store/$file"
+    done
+  fi
   for file in ${KILN_BOOT_WITHOUT:-}; do
     mkdir -p "$1/upper/$(dirname "$file")"
     mknod "$1/upper/$file" c 0 0 # how an overlay marks what is gone

@@ -12,6 +12,11 @@
 #   ha           three control planes and a worker, in a random order with random delays; then a
 #                control plane with an empty disk and the same document
 #   workloads    kube-proxy gets an image that does not exist, and kiln status says so
+#   brought      what users bring: a static pod, a drop-in of the kubelet, a second runtime, objects
+#                whose definitions come when the machine runs, a reader of metrics, a KMS, a registry
+#                that wants a certificate and a login
+#   gap          machines without images and without a registry: the archive in their image has all;
+#                one that lacks an image says which, and goes on when it comes
 #   damaged      one byte of a document flipped: the machine says so, and the boot net has it
 #   broken       a document that is right by every rule, and whose machine has a unit that fails:
 #                the boot net has it
@@ -43,7 +48,7 @@ source "$here/cis.sh"
 # shellcheck source=as-operator.sh
 source "$here/as-operator.sh"
 
-every=(cloud-init ignition pods ha workloads damaged broken)
+every=(cloud-init ignition pods ha workloads brought gap damaged broken)
 seed=$RANDOM scenarios=() cached='' hold_logs='' arguments=("$@")
 while (($#)); do
   case $1 in
@@ -67,7 +72,7 @@ begin "${arguments[@]}"
 form_limit=180 step_limit=90 # a slow computer; what is measured is a fourth of it
 pause=0.5 asks=2
 
-# boots_well: what each good boot is held to. The negative scenarios hold bad ones to it.
+# boots_well: what each good boot is held to, and the bad one of the scenario broken.
 boots_well() {
   within "$form_limit" "all nodes Ready" nodes_are_ready
   within "$step_limit" "hook done on every machine" hooks_are_done
@@ -96,7 +101,7 @@ finds() {
   fi
 }
 
-power_on_all() { # in the order of $machines
+power_on_all() { # power_on_all MACHINE..., in this order
   local machine
   power_on=$SECONDS
   for machine in "$@"; do power "$machine"; done
@@ -208,6 +213,127 @@ status_ends() {
   kiln status --kubeconfig "$tmp/admin.conf" || code=$?
   [[ $code == "$1" ]] && grep -Eq -- "${2:-}" "$tmp/attempt"
 }
+
+scenario_brought() {
+  local machine
+  adapt_case() { private_registry "$dir/registry"; }
+  render_case fast-brought
+  power_on_all worker-1 cp-1
+  within "$form_limit" "the control plane has its KMS plugin" copy_plugin
+  within "$form_limit" "the objects wait for their definitions" waits_for_kinds
+  kubectl create -f "$dir/definitions.yaml" >"$tmp/attempt" 2>&1 || fail "definitions"
+  boots_well
+  within "$step_limit" "both objects are where their definitions say" kubectl get oxen/big yokes/old
+  within "$step_limit" "a pod in the second runtime is Available" plough_is_available
+  for machine in cp-1 worker-1; do
+    within "$step_limit" "the static pod of one's own on $machine" own_pod_runs "$machine"
+    within 1 "the drop-in of one's own on $machine" has_niceness "$machine"
+  done
+  within "$step_limit" "the service account reads metrics, and no other does" reads_metrics
+  within "$step_limit" "a pod from the private registry is Available" private_is_available
+  kubectl -n farm delete pod -l app=private --now >"$tmp/attempt" 2>&1 || fail "a pod goes"
+  within "$step_limit" "and the next one" private_is_available
+  within 1 "the registry has given a token at least twice" gave_tokens
+  kubectl -n farm create secret generic plain --from-literal a=b >"$tmp/attempt" 2>&1 || fail "secret"
+  within 1 "the KMS encrypts a Secret" is_encrypted
+}
+# private_registry FOLDER makes the keys of a registry and of its clients, and starts it.
+private_registry() {
+  local name
+  mkdir -p "$1"
+  "$tmp/store" "$cache/fast/tree/var/lib/containerd" "$dir/layout" "$dir/lock"
+  (umask 077 && openssl rand -hex 16 >"$1/password")
+  openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=ca \
+    -keyout "$1/ca.key" -out "$1/ca.crt" 2>"$tmp/attempt"
+  for name in tls client; do
+    openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj "/CN=$name" \
+      -CA "$1/ca.crt" -CAkey "$1/ca.key" -addext basicConstraints=critical,CA:FALSE \
+      -addext subjectAltName=IP:10.10.0.1 -keyout "$1/$name.key" -out "$1/$name.crt" 2>>"$tmp/attempt" ||
+      fail "openssl"
+  done
+  "$tmp/registry" "$dir/layout" 10.10.0.1:5000 "$1" robot >"$dir/registry.log" 2>&1 &
+}
+private_is_available() {
+  kubectl -n farm rollout status deployment/private --timeout 1s
+}
+gave_tokens() { (($(grep -c 'GET /token?.* 200' "$dir/registry.log") >= 2)); }
+copy_plugin() { vm ssh cp-1 'cat >/opt/part && chmod 700 /opt/part && mv /opt/part /opt/kms' <"$tmp/kms"; }
+is_encrypted() { [[ $(stored /registry/secrets/farm/plain cp-1 | head -c 20) == k8s:enc:kms:v2:test: ]]; }
+waits_for_kinds() {
+  vm ssh cp-1 'journalctl -u kiln' | grep -q 'waiting for .*/apis/example.com/v1/Ox/big: HTTP 404; '
+}
+# containerd refuses a pod whose runtime it does not know.
+plough_is_available() {
+  kubectl -n farm wait --for condition=Available --timeout 1s deployment/plough
+}
+own_pod_runs() {
+  [[ $(kubectl -n kube-system get pod "own-$1" -o jsonpath='{.status.phase}') == Running ]]
+}
+has_niceness() {
+  [[ $(vm ssh "$1" "ps -o ni= -p \$(systemctl show -P MainPID kubelet)") -eq 3 ]]
+}
+reads_metrics() {
+  local account port code
+  for account in reader:200 default:403; do
+    code=${account#*:} account=${account%:*}
+    account=$(kubectl -n farm create token "$account") || return
+    for port in 10257 10259; do
+      [[ $(curl -sk -o "$tmp/metrics" -w '%{http_code}' --oauth2-bearer "$account" \
+        "https://10.10.0.11:$port/metrics") == "$code" ]] || return
+      [[ $code != 200 ]] || grep -q '^process_start_time_seconds ' "$tmp/metrics" || return
+    done
+  done
+}
+
+scenario_gap() {
+  local machine archive=$tmp/gap/opt/archive probe
+  adapt_case() {
+    mkdir -p "$tmp/gap/opt"
+    "$tmp/store" "$cache/fast/tree/var/lib/containerd" "$tmp/layout" "$dir/cluster.lock.yaml"
+    "$tmp/kiln" archive "$dir/cluster.yaml" --from "$tmp/layout" --out "$archive" >"$tmp/attempt" 2>&1 ||
+      fail "kiln archive"
+  }
+  render_case fast-gap
+  probe=$(ls "$archive"/parts/*/"$(sed -n '/probe/{n;s/.*sha256:\(.*\)"/\1/p}' "$dir/cluster.lock.yaml")")
+  mv "$probe" "$tmp/probe"
+  local -x KILN_BOOT_IMAGES=none KILN_BOOT_ADD=$tmp/gap
+  power_on_all worker-1
+  machines=() # a fault is expected
+  within "$form_limit" "the worker says which image is missing" says_missing
+  mv "$tmp/probe" "$probe"
+  vm ssh worker-1 "cat >'${probe#"$tmp/gap"}'" <"$probe"
+  power_on_all cp-1
+  within "$step_limit" "the worker goes on" goes_on
+  machines=(cp-1 worker-1)
+  boots_well
+  within "$step_limit" "CoreDNS Available" coredns_is_available
+  within "$step_limit" "the add-on Available" probe_is_available
+  within 1 "the images of the control plane" has_images cp-1 \
+    registry.k8s.io/{etcd,kube-apiserver,kube-controller-manager,kube-scheduler}
+  within 1 "the images of the worker" has_images worker-1
+  for machine in cp-1 worker-1; do
+    within 1 "all of them pinned on $machine" all_pinned "$machine"
+    within "$step_limit" "the static pod of one's own on $machine" own_pod_runs "$machine"
+    within 1 "no image pulled on $machine" pulls_nothing "$machine"
+  done
+}
+says_missing() {
+  vm ssh worker-1 cat /var/lib/kiln/status.json | grep -E '"code":"preload".*kiln.test/probe@sha256:'
+}
+goes_on() { vm ssh worker-1 cat /var/lib/kiln/status.json | grep -F '"preload":'; }
+probe_is_available() { kubectl wait --for condition=Available --timeout 1s deployment/probe; }
+# has_images MACHINE MORE...: those of a worker, and more.
+has_images() {
+  local machine=$1
+  shift
+  vm ssh "$machine" ctr -n k8s.io images ls -q | sed -n 's/[@:][^/]*$//; /\//p' | sort >"$tmp/there"
+  printf '%s\n' ghcr.io/flannel-io/{flannel,flannel-cni-plugin} kiln.test/probe \
+    registry.k8s.io/{coredns/coredns,kube-proxy,pause} "$@" | sort | diff - "$tmp/there"
+}
+all_pinned() {
+  [[ -z $(vm ssh "$1" ctr -n k8s.io images ls | sed '1d; /pinned=pinned/d; /^sha256:/d') ]]
+}
+pulls_nothing() { ! vm ssh "$1" journalctl -u containerd | grep PullImage; }
 
 scenario_damaged() {
   local document

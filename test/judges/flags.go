@@ -4,6 +4,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"path"
 	"path/filepath"
@@ -12,8 +13,10 @@ import (
 	"strings"
 
 	"github.com/spf13/pflag"
+	"golang.org/x/net/http2"
 	certutil "k8s.io/client-go/util/cert"
 	"k8s.io/client-go/util/keyutil"
+	cliflag "k8s.io/component-base/cli/flag"
 )
 
 // flagsJudge parses the command line of every program with the program's own flags. The program's
@@ -79,6 +82,7 @@ func (p *process) checkFlags() (errs []error) {
 	errs = append(errs, parse(program.flags, args)...)
 	errs = append(errs, program.check()...)
 	errs = append(errs, loadKeys(program.flags)...)
+	errs = append(errs, serve(program.flags))
 	errs = slices.DeleteFunc(errs, func(err error) bool { return err == nil })
 	for i, err := range errs {
 		errs[i] = errors.New(strings.ReplaceAll(err.Error(), root, ""))
@@ -162,6 +166,25 @@ func parse(flags *pflag.FlagSet, args []string) (errs []error) {
 // cumulative matches the types of flags that may be repeated, such as stringArray, mapStringBool
 // and namedCertKey.
 var cumulative = regexp.MustCompile("Array|Slice|[mM]ap|namedCertKey")
+
+// serve makes the server of HTTP/2 that the programs of Kubernetes make when they begin to listen,
+// after they have checked their flags. They exit if it refuses their cipher suites.
+func serve(flags *pflag.FlagSet) error {
+	names, oldest := flags.Lookup("tls-cipher-suites"), flags.Lookup("tls-min-version")
+	if names == nil || oldest == nil { // such as etcd's
+		return nil
+	}
+	suites, err := cliflag.TLSCipherSuites(values(names))
+	if err != nil {
+		return err
+	}
+	version, err := cliflag.TLSVersion(oldest.Value.String())
+	if err != nil {
+		return err
+	}
+	config := &tls.Config{CipherSuites: suites, MinVersion: version}
+	return http2.ConfigureServer(&http.Server{TLSConfig: config}, nil)
+}
 
 // keyPairs are flags that name a certificate, with that which names its key.
 var keyPairs = map[string]string{

@@ -7,6 +7,7 @@ import (
 	"crypto/x509"
 	"encoding/pem"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -15,6 +16,9 @@ import (
 
 // sharedKeys are the keys that all control planes have; every other is on one machine.
 var sharedKeys = []string{"/etc/kubernetes/pki/ca.key", "/etc/kubernetes/pki/sa.key"}
+
+// registryKey matches the client certificate and key of a registry in a file hosts.toml.
+var registryKey = regexp.MustCompile(`(?m)^client = \[\["[^"]+", "([^"]+)"\]\]$`)
 
 // privateKeys checks that every private key on a machine is used there and is on no other machine.
 // A worker has only the key of its kubelet, an etcd machine only those of its member.
@@ -29,6 +33,13 @@ func (t *trust) privateKeys() {
 		if len(t.members) == 0 {
 			external := t.option(t.at, "kube-apiserver", "etcd-keyfile")
 			used, own = append(used, external), append(own, external)
+		}
+	}
+	for _, f := range t.at.Files { // what containerd shows registries, on many machines
+		for _, m := range registryKey.FindAllSubmatch(f.Content, -1) {
+			if path.Base(f.Path) == "hosts.toml" {
+				used, own = append(used, string(m[1])), append(own, string(m[1]))
+			}
 		}
 	}
 	for _, f := range t.at.Files {

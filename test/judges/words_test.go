@@ -31,7 +31,7 @@ func TestWords(t *testing.T) {
 	for i, answer := range answers(t, machine.Kubernetes, questions) {
 		q := questions[i]
 		at := slices.IndexFunc(processes, func(p process) bool { return p.Name == q.Program })
-		if ours.MatchString(strings.Join(answer, "\n")) {
+		if q.excused(answer) {
 			continue
 		}
 		errs := processes[at].without(q.Name).with(q)

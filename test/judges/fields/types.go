@@ -28,6 +28,9 @@ import (
 	logsapi "k8s.io/component-base/logs/api/v1"
 	aggregatorv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
 	proxyv1alpha1 "k8s.io/kube-proxy/config/v1alpha1"
+	schedulerv1 "k8s.io/kube-scheduler/config/v1"
+	kubeletv1 "k8s.io/kubelet/config/v1"
+	kubeletv1alpha1 "k8s.io/kubelet/config/v1alpha1"
 	kubeletv1beta1 "k8s.io/kubelet/config/v1beta1"
 	limitv1 "k8s.io/kubernetes/plugin/pkg/admission/eventratelimit/apis/eventratelimit/v1alpha1"
 	tolerationv1 "k8s.io/kubernetes/plugin/pkg/admission/podtolerationrestriction/apis/podtolerationrestriction/v1alpha1"
@@ -52,7 +55,10 @@ var configurations = map[schema.GroupVersion][]any{
 	{Group: "apiserver.config.k8s.io", Version: "v1beta1"}: {
 		apiserverv1beta1.AuthenticationConfiguration{},
 		apiserverv1beta1.AuthorizationConfiguration{},
-		apiserverv1beta1.EgressSelectorConfiguration{}, apiserverv1beta1.TracingConfiguration{},
+		apiserverv1beta1.TracingConfiguration{},
+	},
+	{Group: "apiserver.k8s.io", Version: "v1beta1"}: {
+		apiserverv1beta1.EgressSelectorConfiguration{},
 	},
 	{Group: "apiserver.config.k8s.io", Version: "v1alpha1"}: {
 		apiserverv1alpha1.AuthenticationConfiguration{},
@@ -63,8 +69,15 @@ var configurations = map[schema.GroupVersion][]any{
 	{Group: "eventratelimit.admission.k8s.io", Version: "v1alpha1"}: {
 		limitv1.Configuration{},
 	},
+	{Group: "kubescheduler.config.k8s.io", Version: "v1"}: {
+		schedulerv1.KubeSchedulerConfiguration{},
+	},
+	{Group: "kubelet.config.k8s.io", Version: "v1"}: {kubeletv1.CredentialProviderConfig{}},
 	{Group: "kubelet.config.k8s.io", Version: "v1beta1"}: {
-		kubeletv1beta1.KubeletConfiguration{},
+		kubeletv1beta1.CredentialProviderConfig{}, kubeletv1beta1.KubeletConfiguration{},
+	},
+	{Group: "kubelet.config.k8s.io", Version: "v1alpha1"}: {
+		kubeletv1alpha1.CredentialProviderConfig{},
 	},
 	{Group: "kubeproxy.config.k8s.io", Version: "v1alpha1"}: {
 		proxyv1alpha1.KubeProxyConfiguration{},
