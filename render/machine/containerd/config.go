@@ -37,6 +37,10 @@ type Access struct {
 	Unverified        bool   // it trusts any server
 }
 
+// noHosts is the table of mirrors, empty. containerd 1.7 drops a file without that table, and asks
+// the registry itself then (remotes/docker/config/hosts.go, read at 1.7.21).
+const noHosts = "[host]\n"
+
 // Hosts returns the mirrors of a registry. containerd appends /v2 to a URL that does not end in it,
 // also to one like https://mirror.example.com/v2/k8s, which names a project of the mirror. Such a
 // URL is taken as it is (docs/hosts.md of containerd, override_path, read at 2.3). With only, the
@@ -50,6 +54,9 @@ func Hosts(mirrors []string, only bool, a Access) string {
 	lines.WriteString(a.lines()) // what is of no host stands first
 	for _, mirror := range mirrors {
 		lines.WriteString("[host." + quote(mirror) + "]\n" + pulls(mirror) + a.lines())
+	}
+	if len(mirrors) == 0 {
+		lines.WriteString(noHosts)
 	}
 	return lines.String()
 }

@@ -82,7 +82,7 @@ func TestAccess(t *testing.T) {
 	all := containerd.Access{CAFile: "/ca", CertFile: "/crt", KeyFile: "/key", Unverified: true}
 	const lines = "ca = \"/ca\"\nclient = [[\"/crt\", \"/key\"]]\nskip_verify = true\n"
 	mirrors := []string{"https://a.example.com", "https://b.example.com"}
-	require.Equal(t, lines, containerd.Hosts(nil, false, all))
+	require.Equal(t, lines+"[host]\n", containerd.Hosts(nil, false, all))
 	for _, only := range []bool{false, true} {
 		text := containerd.Hosts(mirrors, only, all)
 		require.NoError(t, containerd.RefusedHosts([]byte(text)))
