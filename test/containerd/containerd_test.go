@@ -35,6 +35,8 @@ type setup struct {
 	// plugins is the folder in which the check cni-plugins of the first boot looks for plugins. A
 	// machine whose network comes with an add-on has no such check.
 	plugins string
+	// loopback is set if containerd reaches this computer.
+	loopback bool
 }
 
 const (

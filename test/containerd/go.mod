@@ -3,7 +3,10 @@ module kiln.dev/kiln/test/containerd
 
 go 1.26.8
 
-tool github.com/containerd/containerd/v2/cmd/containerd
+tool (
+	github.com/containerd/containerd/v2/cmd/containerd
+	github.com/containerd/containerd/v2/cmd/ctr
+)
 
 require (
 	github.com/containerd/containerd/api v1.11.1

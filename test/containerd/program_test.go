@@ -27,8 +27,8 @@ const inside = "KILN_CONTAINERD_INSIDE"
 
 // program is a containerd.
 type program struct {
-	minor string // such as 2.3
-	path  string
+	minor     string // such as 2.3
+	path, ctr string
 }
 
 // programs are built from the module files of this folder: one for each minor.
@@ -75,21 +75,33 @@ func build() error {
 		return err
 	}
 	for _, file := range files {
-		// The result of a tool's build is kept in Go's cache, unlike that of go build.
-		cmd := exec.Command("go", "tool", "-modfile="+file, "-n", "containerd")
-		cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=-trimpath")
-		cmd.Stderr = os.Stderr
-		out, err := cmd.Output()
-		if err != nil {
-			return fmt.Errorf("%s: %w", cmd, err)
-		}
-		minor, err := minorOf(file)
-		if err != nil {
+		p := &program{}
+		if p.minor, err = minorOf(file); err != nil {
 			return err
 		}
-		programs = append(programs, &program{minor, strings.TrimSpace(string(out))})
+		if p.path, err = tool(".", file, "containerd"); err != nil {
+			return err
+		}
+		if p.ctr, err = tool(".", file, "ctr"); err != nil {
+			return err
+		}
+		programs = append(programs, p)
 	}
 	return nil
+}
+
+// tool builds a tool that a module file names, and returns its path. The result is kept in Go's
+// cache, unlike that of go build.
+func tool(dir, file, name string) (path string, err error) {
+	cmd := exec.Command("go", "tool", "-modfile="+file, "-n", name)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=-trimpath")
+	cmd.Stderr = os.Stderr
+	out, err := cmd.Output()
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", cmd, err)
+	}
+	return strings.TrimSpace(string(out)), nil
 }
 
 // minorOf returns the minor of the containerd that a module file requires.
@@ -161,10 +173,13 @@ func newRoot(t *testing.T, p *program, s *setup) string {
 	for _, dir := range []string{"/proc", "/sys"} {
 		check(t, unix.Mount(dir, root+dir, "", unix.MS_BIND|unix.MS_REC, ""))
 	}
-	write(t, root+"/opt/bin/containerd", "")
-	check(t, unix.Mount(p.path, root+"/opt/bin/containerd", "", unix.MS_BIND, ""))
+	for _, path := range []string{p.path, p.ctr} {
+		to := root + "/opt/bin/" + filepath.Base(path)
+		write(t, to, "")
+		check(t, unix.Mount(path, to, "", unix.MS_BIND, ""))
+	}
 	t.Cleanup(func() {
-		for _, dir := range []string{"/proc", "/sys", "/opt/bin/containerd"} {
+		for _, dir := range []string{"/proc", "/sys", "/opt/bin/containerd", "/opt/bin/ctr"} {
 			_ = unix.Unmount(root+dir, unix.MNT_DETACH)
 		}
 		_ = os.RemoveAll(root)
@@ -178,14 +193,14 @@ func write(t *testing.T, path, text string) {
 	check(t, os.WriteFile(path, []byte(text), 0o600))
 }
 
-// inRoot is the program's command in a root: without a network, and with no word about where its
-// configuration is.
-func inRoot(root string, arguments ...string) *exec.Cmd {
-	cmd := exec.Command("/opt/bin/containerd", arguments...)
+// inRoot is a command in a root, with mounts of its own. containerd gets no word about where its
+// configuration is. Namespaces are more of them, such as unix.CLONE_NEWNET: no network.
+func inRoot(root string, namespaces uintptr, name string, arguments ...string) *exec.Cmd {
+	cmd := exec.Command("/opt/bin/"+name, arguments...)
 	cmd.Dir = "/"
 	cmd.Env = []string{"PATH=/opt/bin:/usr/bin:/bin"}
 	cmd.SysProcAttr = &syscall.SysProcAttr{
-		Chroot: root, Cloneflags: unix.CLONE_NEWNET | unix.CLONE_NEWNS, Pdeathsig: unix.SIGKILL,
+		Chroot: root, Cloneflags: namespaces | unix.CLONE_NEWNS, Pdeathsig: unix.SIGKILL,
 	}
 	return cmd
 }
@@ -195,7 +210,11 @@ func inRoot(root string, arguments ...string) *exec.Cmd {
 func start(t *testing.T, p *program, s *setup) (*daemon, error) {
 	t.Helper()
 	d := &daemon{root: newRoot(t, p, s), log: &buffer{}, ended: make(chan struct{})}
-	cmd := inRoot(d.root)
+	var namespaces uintptr
+	if !s.loopback {
+		namespaces = unix.CLONE_NEWNET
+	}
+	cmd := inRoot(d.root, namespaces, "containerd")
 	cmd.Stdout, cmd.Stderr = d.log, d.log
 	check(t, cmd.Start())
 	go func() {
@@ -277,7 +296,7 @@ func (d *daemon) deprecations(t *testing.T) (lines []string) {
 // dump returns what containerd config dump prints of a setup.
 func dump(t *testing.T, p *program, s *setup) (out []byte, err error) {
 	t.Helper()
-	cmd := inRoot(newRoot(t, p, s), "config", "dump")
+	cmd := inRoot(newRoot(t, p, s), unix.CLONE_NEWNET, "containerd", "config", "dump")
 	out, err = cmd.Output()
 	var ended *exec.ExitError
 	if errors.As(err, &ended) {

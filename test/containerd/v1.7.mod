@@ -3,7 +3,10 @@ module kiln.dev/kiln/test/containerd
 
 go 1.26.0
 
-tool github.com/containerd/containerd/cmd/containerd
+tool (
+	github.com/containerd/containerd/cmd/containerd
+	github.com/containerd/containerd/cmd/ctr
+)
 
 require (
 	dario.cat/mergo v1.0.0 // indirect
