@@ -20,6 +20,8 @@
 #                 those of its systems (root)
 # make containerd  starts containerd 1.7, 2.0, 2.1 and 2.3 on the configurations of all golden
 #                 machines (root; the first time eight minutes of processor time)
+# make registry   holds kiln's archives against OCI's conformance suite and the registry of the
+#                 distribution project; SIZE=10 also makes, pushes and serves one of 10 GiB
 # make page       looks at the page of kiln report with headless Chromium and axe-core
 # make pictures   makes the pictures of that page in docs/report (Chromium)
 # make gitleaks   holds the review twins of all goldens against gitleaks
@@ -48,6 +50,7 @@ export GOGC ?= 400
 FUZZTIME ?= 60s
 # Only the command line sets these: what the environment calls so means something else.
 OUT := release
+SIZE :=
 KEY :=
 ONLY :=
 TO :=
@@ -65,14 +68,14 @@ SCRIPTS := $(addprefix templates/boot/,announce backup boot checks etcd fetch po
 	report steps) cmd/kiln/boot/media/kiln-install \
 	render/fleet/verify/apply.sh render/fleet/verify/change.sh \
 	render/fleet/verify/login.sh render/fleet/verify/list.sh
-MODULES := boot certificates judges etcd ignition gitleaks page
+MODULES := boot certificates judges etcd ignition gitleaks page registry
 
 # What make ci runs as its test; .ci/run gives it the README's command.
 TEST ?= $(MAKE) test
 
 .PHONY: all build example man test ci ci-work test-all golden judges gitleaks page etcd ignition
-.PHONY: release release-test module containerd pictures bench fuzz lint vuln stale roots boot-fast
-.PHONY: boot-test proof conformance clean
+.PHONY: release release-test module registry containerd pictures bench fuzz lint vuln stale roots
+.PHONY: boot-fast boot-test proof conformance clean
 
 all: build
 
@@ -142,6 +145,10 @@ judges:
 gitleaks:
 	@# Go does not know that the twins are read, so it would repeat its last verdict.
 	cd test/gitleaks && go test -count=1 ./...
+
+registry:
+	@# Go does not know that kiln and the page are read.
+	cd test/registry && go test -count=1 -timeout 60m . $(if $(SIZE),-gib $(SIZE))
 
 page:
 	cd test/page && go test -count=1 -timeout 30m ./...
