@@ -386,6 +386,33 @@ check_net() {
   record "nothing in the boot net of $*"
 }
 
+# count_strays counts the packets to addresses that are not the cluster's own, and drops them. They
+# come to this computer, which is the machines' way to everything else.
+count_strays() {
+  nft_here -f - <<'END'
+table inet gap {
+  set strays { type ipv4_addr; flags dynamic; counter; }
+  chain seen {
+    type filter hook prerouting priority raw
+    iif lo accept
+    ip daddr { 10.10.0.0/24, 10.244.0.0/16, 10.96.0.0/12, 224.0.0.0/4, 255.255.255.255 } accept
+    meta nfproto ipv4 add @strays { ip daddr } drop
+  }
+}
+END
+}
+# The computer may have no nft; the machines have.
+nft_here() { chroot "$cache/fast/tree" nft "$@"; }
+strays() { nft_here list set inet gap strays | sed -n 's/.*elements = //p'; }
+# check_strays: there was none; and one that worker-1 sends now is counted.
+check_strays() {
+  strays >"$tmp/attempt"
+  [[ ! -s $tmp/attempt ]] || fail "packets went to other addresses"
+  vm ssh worker-1 'curl -s -m 1 http://192.0.2.1 || :'
+  [[ $(strays) == *192.0.2.1* ]] || fail "a packet to 192.0.2.1 is not counted"
+  record "no packet to another address"
+}
+
 # harmless REASON WHERE LINE adds an exception to those of the boot net, for this scenario.
 harmless() {
   exceptions=$dir/exceptions

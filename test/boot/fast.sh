@@ -2,7 +2,7 @@
 # Boots machines that are containers of this computer (alone.sh), in seconds, and checks that they
 # become a cluster, and that a bad document is found.
 #
-#   fast.sh [--cached] [--logs] [--seed NUMBER] [SCENARIO...]
+#   fast.sh [--cached] [--logs] [--room MINUTES] [--seed NUMBER] [SCENARIO...]
 #
 # SCENARIO is one of the functions scenario_... below. Without one, all run, in this order:
 #
@@ -15,8 +15,8 @@
 #   brought      what users bring: a static pod, a drop-in of the kubelet, a second runtime, objects
 #                whose definitions come when the machine runs, a reader of metrics, a KMS, a registry
 #                that wants a certificate and a login
-#   gap          machines without images and without a registry: the archive in their image has all;
-#                one that lacks an image says which, and goes on when it comes
+#   gap          three control planes and a worker without images and without a registry: the archive
+#                in their image has all; one that lacks an image says which, and goes on when it comes
 #   damaged      one byte of a document flipped: the machine says so, and the boot net has it
 #   broken       a document that is right by every rule, and whose machine has a unit that fails:
 #                the boot net has it
@@ -25,7 +25,9 @@
 # also holds the audit log to what was applied (audit/main.go), and the machines to what the CIS
 # evaluator says of their documents (cis.sh). kiln verify finds nothing on a machine before somebody
 # tampers with it, and then everything. With --logs it is held to the logs of all components
-# too, whose harmless lines differ between computers. NUMBER repeats the order and the delays of a
+# too, whose harmless lines differ between computers. With --room the scenario gap goes on for so many
+# minutes with a disk that is full enough for a kubelet to remove images: it removes those that the
+# machine did not preload, within ten minutes, and no other. NUMBER repeats the order and the delays of a
 # run, which prints it. With --cached a computer without the image skips the test: to build it takes
 # fifteen minutes.
 #
@@ -49,11 +51,16 @@ source "$here/cis.sh"
 source "$here/as-operator.sh"
 
 every=(cloud-init ignition pods ha workloads brought gap damaged broken)
-seed=$RANDOM scenarios=() cached='' hold_logs='' arguments=("$@")
+seed=$RANDOM scenarios=() cached='' hold_logs='' room=0 arguments=("$@")
 while (($#)); do
   case $1 in
   --cached) cached=yes ;;
   --logs) hold_logs=yes ;;
+  --room)
+    room=${2:-}
+    [[ $room =~ ^[0-9]+$ ]] || die "--room needs a number"
+    shift
+    ;;
   --seed)
     seed=${2:-}
     [[ $seed =~ ^[0-9]+$ ]] || die "--seed needs a number"
@@ -288,12 +295,14 @@ reads_metrics() {
 scenario_gap() {
   local machine archive=$tmp/gap/opt/archive probe
   adapt_case() {
+    lay_over "$dir/cluster.yaml" "$dir/preload.yaml"
     mkdir -p "$tmp/gap/opt"
     "$tmp/store" "$cache/fast/tree/var/lib/containerd" "$tmp/layout" "$dir/cluster.lock.yaml"
     "$tmp/kiln" archive "$dir/cluster.yaml" --from "$tmp/layout" --out "$archive" >"$tmp/attempt" 2>&1 ||
       fail "kiln archive"
   }
-  render_case fast-gap
+  count_strays
+  render_case gap
   probe=$(ls "$archive"/parts/*/"$(sed -n '/probe/{n;s/.*sha256:\(.*\)"/\1/p}' "$dir/cluster.lock.yaml")")
   mv "$probe" "$tmp/probe"
   local -x KILN_BOOT_IMAGES=none KILN_BOOT_ADD=$tmp/gap
@@ -302,31 +311,46 @@ scenario_gap() {
   within "$form_limit" "the worker says which image is missing" says_missing
   mv "$tmp/probe" "$probe"
   vm ssh worker-1 "cat >'${probe#"$tmp/gap"}'" <"$probe"
-  power_on_all cp-1
+  power_on_all cp-1 cp-2 cp-3
   within "$step_limit" "the worker goes on" goes_on
-  machines=(cp-1 worker-1)
+  machines=(cp-1 cp-2 cp-3 worker-1)
   boots_well
   within "$step_limit" "CoreDNS Available" coredns_is_available
-  within "$step_limit" "the add-on Available" probe_is_available
+  within "$step_limit" "the add-on Available" addon_is_available
   within 1 "the images of the control plane" has_images cp-1 \
     registry.k8s.io/{etcd,kube-apiserver,kube-controller-manager,kube-scheduler}
-  within 1 "the images of the worker" has_images worker-1
-  for machine in cp-1 worker-1; do
+  within 1 "the images of the worker" has_images worker-1 docker.io/library/haproxy
+  for machine in "${machines[@]}"; do
     within 1 "all of them pinned on $machine" all_pinned "$machine"
     within "$step_limit" "the static pod of one's own on $machine" own_pod_runs "$machine"
     within 1 "no image pulled on $machine" pulls_nothing "$machine"
   done
+  ((room == 0)) || keeps_images
+  check_strays
+}
+# keeps_images: the worker has all images of the archive for a while, of which it preloaded a part.
+keeps_images() {
+  local end=$((SECONDS + room * 60))
+  vm ssh worker-1 'cd /opt/archive && tar -cf - oci-layout index.json blobs |
+    ctr -n k8s.io images import -' >"$tmp/attempt" 2>&1 || fail "the worker gets more images"
+  vm ssh worker-1 ctr -n k8s.io images ls -q | grep -q /kube-scheduler: || fail "it has none"
+  within 600 "what the worker did not preload is gone" has_images worker-1 docker.io/library/haproxy
+  while ((SECONDS < end)); do sleep 10; done
+  within 1 "$room minutes later the images of the worker" has_images worker-1 docker.io/library/haproxy
+  within 1 "the images of a control plane" has_images cp-1 \
+    registry.k8s.io/{etcd,kube-apiserver,kube-controller-manager,kube-scheduler}
+  within 1 "all of them pinned" all_pinned worker-1
 }
 says_missing() {
   vm ssh worker-1 cat /var/lib/kiln/status.json | grep -E '"code":"preload".*kiln.test/probe@sha256:'
 }
 goes_on() { vm ssh worker-1 cat /var/lib/kiln/status.json | grep -F '"preload":'; }
-probe_is_available() { kubectl wait --for condition=Available --timeout 1s deployment/probe; }
+addon_is_available() { kubectl wait --for condition=Available --timeout 1s deployment/addon; }
 # has_images MACHINE MORE...: those of a worker, and more.
 has_images() {
   local machine=$1
   shift
-  vm ssh "$machine" ctr -n k8s.io images ls -q | sed -n 's/[@:][^/]*$//; /\//p' | sort >"$tmp/there"
+  vm ssh "$machine" ctr -n k8s.io images ls -q | sed -n 's/[@:][^/]*$//; /\//p' | sort -u >"$tmp/there"
   printf '%s\n' ghcr.io/flannel-io/{flannel,flannel-cni-plugin} kiln.test/probe \
     registry.k8s.io/{coredns/coredns,kube-proxy,pause} "$@" | sort | diff - "$tmp/there"
 }

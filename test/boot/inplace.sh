@@ -23,6 +23,9 @@
 #            Kubernetes 1.36.2 to 1.36.3 and to 1.37, with a newer minor of etcd
 #   single   the same with one control plane, and how many seconds the API is away; then a mirror
 #            that has not what is wanted: nothing has changed
+#   gap      three control planes and a worker that fetch programs and images from kiln serve and an
+#            archive: from Kubernetes 1.36.2 to 1.36.3 by a new lock, a new archive and kiln roll. No
+#            packet goes to another address.
 #
 # The machines are containers of this computer. Exits with 0 if all went well, 1 if something did
 # not, 77 if this computer cannot run the test.
@@ -50,7 +53,7 @@ source "$here/as-operator.sh"
 # shellcheck source=traces.sh
 source "$here/traces.sh"
 
-every=(many rolls roots alone harm versions single)
+every=(many rolls roots alone harm versions single gap)
 keep='' cuts=10 scenarios=() arguments=("$@")
 while (($#)); do
   case $1 in
@@ -71,9 +74,11 @@ form_limit=240 step_limit=120 pause=0.5 asks=2
 
 own_programs() {
   CGO_ENABLED=0 go build -C "$here" -o "$tmp/" ./client ./mirror
-  [[ " ${scenarios[*]} " =~ ' '(versions|single)' ' ]] || return 0
-  for one in 1.36.2 1.37; do KILN_BOOT_MINOR=$one "$here/image-fast.sh"; done
+  [[ " ${scenarios[*]} " =~ ' '(versions|single|gap)' ' ]] || return 0
+  KILN_BOOT_MINOR=1.36.2 "$here/image-fast.sh"
   build_downloads
+  [[ " ${scenarios[*]} " =~ ' '(versions|single)' ' ]] || return 0
+  KILN_BOOT_MINOR=1.37 "$here/image-fast.sh"
   publish_images 1.36
   publish_images 1.37
 }
@@ -110,6 +115,11 @@ begin "${arguments[@]}"
 adapt_case() {
   [[ -n ${fetched:-} ]] || return 0
   adapt_download
+  [[ $case != gap ]] || {
+    lay_over "$dir/cluster.yaml" "$dir/served.yaml"
+    serve_archive 1.36.2
+    return
+  }
   cat >"$dir/fetched.yaml" <<'END'
 spec:
   kubernetesVersion: v1.36.2
@@ -550,9 +560,10 @@ scenario_harm() {
 
 # begin_fetched NAME MACHINE...: a cluster of machines that fetch their programs.
 begin_fetched() {
-  local fetched=yes
+  local fetched=yes releases=(1.36.2 1.36.3)
+  [[ ! -d $bin/kubernetes-1.37.1 ]] || releases+=(1.37.1)
   : >"$tmp/mirror.log"
-  [[ -n ${published:-} ]] || publish 1.36.2 1.36.3 1.37.1
+  [[ -n ${published:-} ]] || publish "${releases[@]}"
   published=yes
   local -x KILN_BOOT_WITHOUT=$without KILN_BOOT_MINOR=1.36.2
   start "$@"
@@ -565,7 +576,7 @@ all_have() {
   found=$(kubectl get nodes -o jsonpath='{range .items[*]}{.status.nodeInfo.kubeletVersion}{"\n"}{end}') &&
     ! grep -vx "$1" <<<"$found" || return
   found=$(kubectl -n kube-system get pods \
-    -o jsonpath='{range .items[*].spec.containers[*]}{.image}{"\n"}{end}') &&
+    -o jsonpath='{range .items[*].spec.containers[*]}{.image}{"\n"}{end}' | sed 's/@.*//') &&
     [[ $(grep -c "/kube-[a-z-]*:$1\$" <<<"$found") -gt 3 ]] &&
     ! grep '/kube-' <<<"$found" | grep -v ":$1\$"
 }
@@ -612,6 +623,46 @@ scenario_single() {
   within "$step_limit" "CoreDNS Available" coredns_is_available
   check_net
 }
+
+# serve_archive RELEASE: the lock and the archive of this release, which takes from the older one what
+# it can, and kiln serve with it in the place of the older one.
+serve_archive() {
+  local before=("$dir"/archive-*)
+  local tree=$store/$1/fast/tree
+  [[ -d $tree ]] || tree=$cache/fast/tree
+  "$tmp/store" "$tree/var/lib/containerd" "$dir/layout-$1" "$dir/images"
+  { cat "$tmp/cluster.lock.yaml" && sed -n '/^images:/,$p' "$dir/images"; } >"$dir/cluster.lock.yaml"
+  [[ -d ${before[0]} ]] || before=()
+  kiln archive --mirror http://10.10.0.1:8080 --out "archive-$1" --from "layout-$1" \
+    "${before[@]/#/--from=}" || fail "kiln archive: $1"
+  record "$1: $(tail -n 1 "$tmp/attempt")"
+  kiln render --config cluster.yaml --out served || fail "kiln render: $1"
+  [[ -z ${server:-} ]] || kill "$server"
+  (cd "$dir" && exec "$tmp/kiln" serve served --archive "archive-$1" --listen 10.10.0.1:8443 \
+    --secrets ./*.secrets.yaml --window 4h --log "serve-$1.log") >"$dir/serve-$1.out" 2>&1 &
+  server=$!
+}
+
+scenario_gap() {
+  local server='' power_on=$SECONDS
+  count_strays
+  local -x KILN_BOOT_IMAGES=none
+  begin_fetched gap cp-1 cp-2 cp-3 worker-1
+  within "$step_limit" "three votes" all_vote
+  within "$step_limit" "CoreDNS Available" coredns_is_available
+  within "$step_limit" "an add-on of three images" addon_is_available
+  printf 'spec: {kubernetesVersion: v1.36.3}\n' >"$dir/change.yaml"
+  lay_over "$dir/cluster.yaml" "$dir/change.yaml"
+  serve_archive 1.36.3
+  change v1.36.3 ''
+  within "$step_limit" "each node and component has v1.36.3" all_have v1.36.3
+  within "$step_limit" "three votes" all_vote
+  within "$step_limit" "all nodes Ready" nodes_are_ready
+  within "$step_limit" "an add-on of three images" addon_is_available
+  check_strays
+  check_net
+}
+addon_is_available() { kubectl wait --for condition=Available --timeout 1s deployment/addon; }
 
 for case in "${scenarios[@]}"; do
   "scenario_$case"
