@@ -18,7 +18,7 @@
 #                 (root)
 # make ignition   applies every golden Ignition document with the Ignition engine, to roots like
 #                 those of its systems (root)
-# make containerd  starts containerd 1.7, 2.0, 2.1 and 2.3 on the configurations of all golden
+# make containerd  starts five minors of containerd, from 1.7 on, on the configurations of golden
 #                 machines (root; the first time eight minutes of processor time)
 # make registry   holds kiln's archives against OCI's conformance suite and the registry of the
 #                 distribution project; SIZE=10 also makes, pushes and serves one of 10 GiB

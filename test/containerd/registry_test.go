@@ -37,7 +37,7 @@ const (
 	manifestType = "application/vnd.oci.image.manifest.v1+json"
 )
 
-// clusterText is a cluster whose machines pull from a registry that wants a certificate and a login.
+// clusterText is a cluster with a registry that wants a certificate and a login.
 const clusterText = `apiVersion: kiln.dev/v1alpha1
 kind: Cluster
 metadata: {name: private}

@@ -8,16 +8,16 @@ import (
 	"kiln.dev/kiln/render/plan"
 )
 
+const anotherCluster = "the %s belongs to cluster %q, the configuration describes %q; no cluster " +
+	"can change its name: name the right one with %s, or correct metadata.name"
+
 // New prepares the cluster that c describes, with the secrets of b. It fails with config.Problems
 // where a line of the configuration is wrong: a patch that matches or changes nothing, an add-on
 // that cannot be read, a name in ignorePreflight that no check has. It also fails if b belongs to
 // another cluster.
 func New(c *config.Cluster, b *pki.Bundle, later Later) (*Cluster, error) {
 	if b.Name != c.Metadata.Name {
-		return nil, fmt.Errorf("the bundle belongs to cluster %q, "+
-			"the configuration describes %q; no cluster can change its name: "+
-			"name the right one with --secrets, or correct metadata.name",
-			b.Name, c.Metadata.Name)
+		return nil, fmt.Errorf(anotherCluster, "bundle", b.Name, c.Metadata.Name, "--secrets")
 	}
 	return assemble(c, &b.Public, b, later)
 }
@@ -26,10 +26,8 @@ func New(c *config.Cluster, b *pki.Bundle, later Later) (*Cluster, error) {
 // written.
 func NewPublic(c *config.Cluster, p *pki.Public, later Later) (*Cluster, error) {
 	if p.Name != c.Metadata.Name {
-		return nil, fmt.Errorf("the public half belongs to cluster %q, "+
-			"the configuration describes %q; no cluster can change its name: "+
-			"name the right one with --public or --secrets, or correct metadata.name",
-			p.Name, c.Metadata.Name)
+		return nil, fmt.Errorf(anotherCluster, "public half", p.Name, c.Metadata.Name,
+			"--public or --secrets")
 	}
 	return assemble(c, p, nil, later)
 }

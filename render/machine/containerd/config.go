@@ -37,10 +37,6 @@ type Access struct {
 	Unverified        bool   // it trusts any server
 }
 
-// noHosts is the table of mirrors, empty. containerd 1.7 drops a file without that table, and asks
-// the registry itself then (remotes/docker/config/hosts.go, read at 1.7.21).
-const noHosts = "[host]\n"
-
 // Hosts returns the mirrors of a registry. containerd appends /v2 to a URL that does not end in it,
 // also to one like https://mirror.example.com/v2/k8s, which names a project of the mirror. Such a
 // URL is taken as it is (docs/hosts.md of containerd, override_path, read at 2.3). With only, the
@@ -55,8 +51,8 @@ func Hosts(mirrors []string, only bool, a Access) string {
 	for _, mirror := range mirrors {
 		lines.WriteString("[host." + quote(mirror) + "]\n" + pulls(mirror) + a.lines())
 	}
-	if len(mirrors) == 0 {
-		lines.WriteString(noHosts)
+	if len(mirrors) == 0 { // 1.7 drops a file without that table: getSortedHosts of 1.7.21
+		lines.WriteString("[host]\n")
 	}
 	return lines.String()
 }

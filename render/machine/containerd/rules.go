@@ -313,8 +313,7 @@ func RefusedHosts(text []byte) error {
 	}
 	check("hosts.toml", file.host)
 	if file.Host == nil && errs == nil {
-		refuse("hosts.toml", "names no mirror, and containerd 1.7 drops the whole file then; end it "+
-			"with the line [host]")
+		refuse("host", "is missing, and containerd 1.7 drops such a file; end it with [host]")
 	}
 	for _, name := range slices.Sorted(maps.Keys(file.Host)) {
 		u, err := url.Parse(withScheme(name))

@@ -93,11 +93,9 @@ var kernel = []Entry{
 		list:     "modules",
 		calls:    func(f *Facts) []call { return each(f.Modules...) },
 	}, {
-		ID: "sysctl", Reads: "`/proc/sys`",
-		Wants:    "forwarding",
-		Severity: Stop,
-		Remedy:   "find what sets it otherwise: sysctl --system",
-		Kubeadm:  []string{"FileContent--proc-sys-…"}, Source: "kubeadm",
+		ID: "sysctl", Reads: "`/proc/sys`", Wants: "forwarding", Severity: Stop,
+		Remedy:  "find what sets it otherwise: sysctl --system",
+		Kubeadm: []string{"FileContent--proc-sys-…"}, Source: "kubeadm",
 		list:  "sysctls",
 		calls: sysctls,
 	}, {

@@ -79,11 +79,8 @@ var programs = []Entry{
 		Remedy:   "install the CNI plugins",
 		Source:   "containerd.io: Step 3, installing CNI plugins",
 		calls: func(f *Facts) []call {
-			text := "exist"
-			for _, path := range f.Plugins {
-				text += " " + path[1:]
-			}
-			return when(len(f.Plugins) > 0, text)
+			paths := strings.ReplaceAll(" "+strings.Join(f.Plugins, " "), " /", " ")
+			return when(len(f.Plugins) > 0, "exist"+paths)
 		},
 	}, {
 		ID: "runtime", Reads: "`" + plan.CRISocket + "`", Wants: "it is there", Severity: Wait,
