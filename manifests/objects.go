@@ -126,13 +126,9 @@ func IsTokenPath(shown string) bool { return strings.Contains(shown, tokenName) 
 // tokenPolicy returns the patch with the names of the API servers, and so of the control planes. It
 // is for the policy that limits what a token can request.
 func tokenPolicy(p *plan.Plan) *Patch {
+	taken := "['" + strings.Join(p.APIServerNames().DNS, "', '") + "']" // a list of CEL
 	return policyVariables("objects/tokens.yaml", "bootstrap.kiln.dev",
-		map[string]string{"taken": celList(p.APIServerNames().DNS)})
-}
-
-// celList returns a list of strings as CEL has it. None of them has quotes.
-func celList(texts []string) string {
-	return "['" + strings.Join(texts, "', '") + "']"
+		map[string]string{"taken": taken})
 }
 
 // policyVariables returns a patch that sets variables of the ValidatingAdmissionPolicy with that

@@ -59,9 +59,7 @@ type imageUse struct {
 // imageUses returns the images of the machine's static pods, and on a machine where other pods run
 // those of all objects, because any of them may come there.
 func (t *tree) imageUses() (uses []imageUse) {
-	for _, reference := range t.images() {
-		uses = append(uses, imageUse{image: manifests.Image{Reference: reference}})
-	}
+	references := t.images()
 	for i := range t.n.Files {
 		f := &t.n.Files[i]
 		if path.Dir(f.Path) != plan.ManifestsDir {
@@ -74,18 +72,18 @@ func (t *tree) imageUses() (uses []imageUse) {
 			})
 		}
 	}
-	if !t.m.Joins() {
-		return uses
-	}
-	for _, o := range t.Objects {
-		for _, image := range o.Images() {
-			uses = append(uses, imageUse{t.ObjectField(o), o.Kind + " " + o.Name, image, true})
+	if t.m.Joins() {
+		for _, o := range t.Objects {
+			for _, image := range o.Images() {
+				uses = append(uses, imageUse{t.ObjectField(o), o.Kind + " " + o.Name, image, true})
+			}
+		}
+		for _, addon := range t.Plan.Config.Spec.Addons {
+			references = append(references, addon.Images...)
 		}
 	}
-	for _, addon := range t.Plan.Config.Spec.Addons {
-		for _, reference := range addon.Images {
-			uses = append(uses, imageUse{image: manifests.Image{Reference: reference}})
-		}
+	for _, reference := range references {
+		uses = append(uses, imageUse{image: manifests.Image{Reference: reference}})
 	}
 	return uses
 }
@@ -109,6 +107,11 @@ func (t *tree) preloadProblem(use imageUse) (field, problem string) {
 	if plugin, on := t.alwaysPulls(); on && use.admitted {
 		always, field = true, plugin
 		by, instead = "the plugin AlwaysPullImages", "the plugins without it"
+	}
+	const verify = "imagePullCredentialsVerificationPolicy: AlwaysVerify"
+	if strings.Contains(string(t.n.File(plan.KubeletConfig).Content), verify) && row < 0 {
+		return t.m.Settings.Path("kubelet"), verify + " lets the kubelet ask " + host + ", also " +
+			"for images that are preloaded; leave it out, or write a row of registries for " + host
 	}
 	if !always || row >= 0 {
 		return "", ""
