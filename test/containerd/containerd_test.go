@@ -33,7 +33,8 @@ type setup struct {
 	// image is the sandbox image: the first that the check images of the first boot asks for.
 	image string
 	// plugins is the folder in which the check cni-plugins of the first boot looks for plugins. A
-	// machine whose network comes with an add-on has no such check.
+	// machine whose network comes with an add-on has no such check, and then it is what the
+	// configuration says.
 	plugins string
 	// loopback is set if containerd reaches this computer.
 	loopback bool
@@ -88,7 +89,7 @@ func setupOf(t *testing.T, m *machine, minor string) *setup {
 	t.Helper()
 	s := &setup{
 		name:  minor + "/" + m.Case + "/" + m.Name + "/" + m.Format,
-		files: map[string]string{}, plugins: pluginFolder,
+		files: map[string]string{},
 	}
 	for _, f := range m.Files {
 		text := string(f.Content)
@@ -106,6 +107,9 @@ func setupOf(t *testing.T, m *machine, minor string) *setup {
 				s.plugins = "/" + path.Dir(words[0])
 			}
 		}
+	}
+	if _, rest, _ := strings.Cut(s.files[configFile], `bin_dir = "`); s.plugins == "" {
+		s.plugins, _, _ = strings.Cut(rest, `"`)
 	}
 	if s.files[configFile] == "" || s.endpoint == "" || s.image == "" {
 		t.Errorf("%s: containerd's configuration has %d bytes, the kubelet calls at %q, "+

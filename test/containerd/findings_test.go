@@ -138,11 +138,15 @@ var (
 // says where containerd has asked: at each mirror, in the order of the file, then at the registry.
 func (d *daemon) pulls(t *testing.T, host, text string) (out []string) {
 	t.Helper()
+	type access struct {
+		Capabilities []string   `toml:"capabilities"`
+		OverridePath bool       `toml:"override_path"`
+		CA           string     `toml:"ca"`
+		Client       [][]string `toml:"client"`
+	}
 	var file struct {
-		Host map[string]struct {
-			Capabilities []string `toml:"capabilities"`
-			OverridePath bool     `toml:"override_path"`
-		} `toml:"host"`
+		access
+		Host map[string]access `toml:"host"`
 	}
 	// containerd itself drops unknown keys of this file.
 	decoder := toml.NewDecoder(strings.NewReader(text)).DisallowUnknownFields()
