@@ -106,16 +106,17 @@ type archive struct {
 	Report
 	*oci.Storage
 	root *os.Root
-	from []*oci.ReadOnlyStore
-	has  map[digest.Digest]bool // the blobs that are right
+	from []layout
+	has  map[digest.Digest]int64 // the blobs that are right, and their sizes
+	seen map[[2]string]bool      // the manifests of each image that were looked at
 }
 
 // Make completes an archive, or begins one. Blobs that are there stay if they are right. index.json
 // is written when all blobs are there, and SHA256SUMS last. The error joins what is wrong with each
 // program and image.
 func Make(ctx context.Context, o Options) (*Report, error) {
-	a := &archive{Options: o, has: map[digest.Digest]bool{}}
-	release, err := a.open(ctx)
+	a := &archive{Options: o, has: map[digest.Digest]int64{}, seen: map[[2]string]bool{}}
+	release, err := a.open()
 	if err != nil {
 		return nil, err
 	}
@@ -143,7 +144,11 @@ func Make(ctx context.Context, o Options) (*Report, error) {
 	for i := range o.Images {
 		image := &a.Report.Images[i]
 		d := ocispec.Descriptor{Digest: digest.Digest(image.Digest)}
-		fail("image "+image.Name, a.image(ctx, image, &d))
+		err := a.image(ctx, image, &d)
+		if err == nil && len(image.Platforms) == 0 {
+			err = errors.New("has no build that a machine of the cluster runs")
+		}
+		fail("image "+image.Name, err)
 		slices.Sort(image.Platforms)
 		image.Platforms = slices.Compact(image.Platforms)
 		d.Annotations = map[string]string{
@@ -167,6 +172,11 @@ func Make(ctx context.Context, o Options) (*Report, error) {
 // image makes sure that the archive has an image, or a list of builds with those that are wanted.
 // It completes the descriptor, and adds the platforms of the builds.
 func (a *archive) image(ctx context.Context, image *Image, d *ocispec.Descriptor) error {
+	key := [2]string{image.Name + "@" + image.Digest, string(d.Digest)}
+	if a.seen[key] {
+		return nil
+	}
+	a.seen[key] = true
 	err := a.part(ctx, image.Name, "manifests/", *d, lock.MaxManifest)
 	if err != nil {
 		return err
@@ -251,7 +261,10 @@ func (a *archive) part(
 func (a *archive) have(
 	ctx context.Context, d ocispec.Descriptor, fetch func(lock.Read) error,
 ) error {
-	if a.has[d.Digest] {
+	if size, ok := a.has[d.Digest]; ok {
+		if d.Size > 0 && d.Size != size {
+			return fmt.Errorf("%s: has %d bytes, and not %d", d.Digest, size, d.Size)
+		}
 		return nil
 	}
 	if err := ctx.Err(); err != nil {
@@ -271,8 +284,9 @@ func (a *archive) have(
 		}
 	}
 	for _, other := range a.from {
-		if in, err := other.Fetch(ctx, d); err == nil {
-			d := sized(d, in)
+		if in, size, err := other(blobs + d.Digest.Encoded()); err == nil {
+			d := d
+			d.Size = cmp.Or(d.Size, size)
 			if err = errors.Join(a.Push(ctx, d, in), in.Close()); err == nil {
 				a.note(d, &a.Copied)
 				return nil
@@ -313,7 +327,7 @@ func sized(d ocispec.Descriptor, in io.ReadCloser) ocispec.Descriptor {
 
 // note notes a blob that is right, and counts it where those are counted that came as it did.
 func (a *archive) note(d ocispec.Descriptor, counter *int) {
-	a.has[d.Digest] = true
+	a.has[d.Digest] = d.Size
 	a.Blobs++
 	a.Bytes += d.Size
 	*counter++

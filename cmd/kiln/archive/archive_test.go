@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -286,17 +287,84 @@ func TestStrange(t *testing.T) {
 	}
 }
 
+// TestLinks: nothing is written through a link in an archive, or read from a pipe.
+func TestLinks(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.make(t)
+	digest := strings.TrimPrefix(s.Images[0].Digest, "sha256:")
+	for i, name := range []string{
+		"SHA256SUMS", "index.json", "oci-layout", images.LockFile, "parts/amd64/" + digest, "parts",
+		"parts/amd64", "blobs", "blobs/sha256", images.ArchiveBlobs + digest, "ingest", "new",
+	} {
+		outside := t.TempDir()
+		victim := filepath.Join(outside, "victim")
+		require.NoError(t, os.WriteFile(victim, []byte("a bundle"), 0o600))
+		dir := filepath.Join(t.TempDir(), fmt.Sprint(i))
+		require.NoError(t, os.CopyFS(dir, os.DirFS(s.Dir)))
+		for _, make := range []func(path string) error{
+			func(path string) error { return os.Symlink(victim, path) },
+			func(path string) error { return os.Symlink(outside, path) },
+			func(path string) error { return syscall.Mkfifo(path, 0o600) },
+		} {
+			require.NoError(t, os.RemoveAll(filepath.Join(dir, name)))
+			require.NoError(t, make(filepath.Join(dir, name)))
+			o := s.Options
+			o.Dir = dir
+			_, err := Make(t.Context(), o)
+			require.ErrorContains(t, err, name+": not a regular file", name)
+			if name != "new" {
+				o.From, o.Dir = []string{dir}, dir+"2"
+				_, _ = Make(t.Context(), o)
+			}
+			require.Equal(t, map[string]string{"victim": "a bundle"}, contents(t, outside), name)
+		}
+	}
+}
+
+// TestNested: a list that names another one many times is looked at once.
+func TestNested(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	d := s.Build("amd64", []byte("a layer"))
+	for range 40 {
+		text, err := json.Marshal(map[string]any{
+			"schemaVersion": 2, "manifests": []loopback.Descriptor{d, d},
+		})
+		require.NoError(t, err)
+		platform := d.Platform
+		d = s.Add(loopback.Index, text)
+		d.Platform = platform
+	}
+	s.Images = []Image{{Name: s.Host + "/x:1", Digest: d.Digest}}
+	require.Equal(t, []string{"linux/amd64"}, s.make(t).Images[0].Platforms)
+}
+
+// TestLayoutIsNotRead: an index of any size in another layout takes no memory.
+func TestLayoutIsNotRead(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.make(t)
+	s.From, s.Dir = []string{s.Dir}, s.Dir+"2"
+	require.NoError(t, os.Truncate(filepath.Join(s.From[0], "index.json"), 1<<40))
+	require.Zero(t, s.make(t).Fetched)
+	s.Dir = s.From[0]
+	_, err := Make(t.Context(), s.Options)
+	require.ErrorContains(t, err, "index.json: larger than 4 MiB")
+}
+
 // TestHostileImage: what a manifest may not say.
 func TestHostileImage(t *testing.T) {
 	t.Parallel()
 	for name, row := range map[string]struct{ text, want string }{
-		"no JSON":    {"<html>", "is no manifest"},
-		"neither":    {"{}", "is neither an image nor a list of images"},
-		"a path":     {`{"config": {"digest": "sha256:../../x"}}`, `names a part "sha256:../../x"`},
-		"no sha256":  {`{"config": {"digest": "md5:1"}}`, `names a part "md5:1"`},
-		"large":      {`{"manifests": [{"digest": "D", "size": 9999999}]}`, "of 9999999 bytes"},
-		"many":       {`{"manifests": [` + strings.Repeat("{},", 60000) + `{}]}`, "50000 objects"},
-		"other size": {`{"config": {"digest": "D", "size": 1}}`, "has more than 1 bytes"},
+		"no JSON":     {"<html>", "is no manifest"},
+		"neither":     {"{}", "is neither an image nor a list of images"},
+		"a path":      {`{"config": {"digest": "sha256:../../x"}}`, `names a part "sha256:../../x"`},
+		"no sha256":   {`{"config": {"digest": "md5:1"}}`, `names a part "md5:1"`},
+		"large":       {`{"manifests": [{"digest": "D", "size": 9999999}]}`, "of 9999999 bytes"},
+		"many":        {`{"manifests": [` + strings.Repeat("{},", 60000) + `{}]}`, "50000 objects"},
+		"no platform": {`{"manifests": []}`, "has no build that a machine of the cluster runs"},
+		"other size":  {`{"config": {"digest": "D", "size": 1}}`, "has more than 1 bytes"},
 	} {
 		s := newSite(t)
 		d := s.Add(loopback.Index, []byte(strings.ReplaceAll(row.text, "D", s.Images[0].Digest)))

@@ -1,13 +1,15 @@
 package archive
 
 import (
-	"context"
+	"archive/tar"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"maps"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -17,6 +19,7 @@ import (
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 	"oras.land/oras-go/v2/content/oci"
 
+	"kiln.dev/kiln/cmd/kiln/lock"
 	"kiln.dev/kiln/render/config"
 	"kiln.dev/kiln/render/folder"
 	"kiln.dev/kiln/render/machine/images"
@@ -31,11 +34,11 @@ const (
 // open opens the folder of an archive, which may be new, and keeps other runs away from it until
 // release is called. It fails for a folder that has anything else, and if another layout cannot be
 // read.
-func (a *archive) open(ctx context.Context) (release func(), err error) {
+func (a *archive) open() (release func(), err error) {
 	for _, name := range a.From {
-		other, err := oci.NewFromFS(ctx, os.DirFS(name))
-		if info, e := os.Stat(name); e == nil && !info.IsDir() {
-			other, err = oci.NewFromTar(ctx, name)
+		other, err := openLayout(name)
+		if err == nil {
+			err = other.has(ocispec.ImageLayoutFile)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("--from %s: %w; want a folder with %s, or what "+
@@ -57,9 +60,72 @@ func (a *archive) open(ctx context.Context) (release func(), err error) {
 	return release, err
 }
 
-// adopt returns an error if the folder is neither an archive nor one that was begun.
+// layout opens a file of an image layout, and returns its size. Only blobs are of use, which have to
+// be what their names say; nothing else of a layout is trusted.
+type layout func(name string) (in io.ReadCloser, size int64, err error)
+
+func (open layout) has(name string) error {
+	in, _, err := open(name)
+	if err == nil {
+		err = in.Close()
+	}
+	return err
+}
+
+// openLayout opens a layout that is a folder or a tar file.
+func openLayout(name string) (layout, error) {
+	info, err := os.Stat(name)
+	if err == nil && info.IsDir() {
+		return func(file string) (io.ReadCloser, int64, error) {
+			f, err := folder.OpenInside(name, file)
+			if err != nil {
+				return nil, 0, err
+			}
+			info, err := f.Stat()
+			if err != nil {
+				return nil, 0, errors.Join(err, f.Close())
+			}
+			return f, info.Size(), nil
+		}, nil
+	}
+	f, err := folder.OpenInside(filepath.Dir(name), filepath.Base(name))
+	if err != nil {
+		return nil, err
+	}
+	files := map[string][2]int64{} // where they begin, and their sizes
+	for r := tar.NewReader(f); ; {
+		h, err := r.Next()
+		if err == io.EOF {
+			break
+		}
+		at, seek := f.Seek(0, io.SeekCurrent)
+		if err := errors.Join(err, seek); err != nil {
+			return nil, err
+		}
+		files[path.Clean(h.Name)] = [2]int64{at, h.Size}
+	}
+	return func(file string) (io.ReadCloser, int64, error) {
+		at, ok := files[file]
+		if !ok {
+			return nil, 0, &fs.PathError{Op: "open", Path: file, Err: fs.ErrNotExist}
+		}
+		return io.NopCloser(io.NewSectionReader(f, at[0], at[1])), at[1], nil
+	}, nil
+}
+
+// adopt returns an error if the folder is neither an archive nor one that was begun, and if it has
+// a link, through which files elsewhere would be written.
 func (a *archive) adopt() error {
-	text, err := a.root.ReadFile(ocispec.ImageIndexFile)
+	err := fs.WalkDir(a.root.FS(), ".", func(name string, e fs.DirEntry, err error) error {
+		if err == nil && !e.IsDir() && !e.Type().IsRegular() {
+			err = fmt.Errorf("%s: %w", name, folder.ErrIrregular)
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	text, err := folder.ReadInside(a.root, a.Dir, ocispec.ImageIndexFile, lock.MaxManifest)
 	switch {
 	case err == nil && !strings.Contains(string(text), images.ArchiveType):
 		return errors.New("an image layout that kiln archive did not make")
@@ -94,7 +160,7 @@ func (a *archive) finish(list []ocispec.Descriptor) error {
 	}
 	for _, image := range list {
 		parts := map[string]string{}
-		if err := a.parts(image, "", "", parts); err != nil {
+		if err := a.parts(image, "", "", parts, map[digest.Digest]bool{}); err != nil {
 			return err
 		}
 		for arch, lines := range parts {
@@ -116,8 +182,9 @@ func (a *archive) finish(list []ocispec.Descriptor) error {
 	}
 	there, err := fs.ReadDir(a.root.FS(), filepath.Clean(blobs))
 	for _, e := range there {
+		_, wanted := a.has[digest.NewDigestFromEncoded(digest.SHA256, e.Name())]
 		switch {
-		case a.has[digest.NewDigestFromEncoded(digest.SHA256, e.Name())]:
+		case wanted:
 			lines = append(lines, e.Name()+"  "+blobs+e.Name()+"\n")
 		case a.Prune:
 			err = errors.Join(err, a.root.Remove(blobs+e.Name()))
@@ -135,7 +202,13 @@ func (a *archive) finish(list []ocispec.Descriptor) error {
 // parts adds the blobs of an image, or of the builds of a list that are there, to those of each
 // architecture, a line each. above has the lines of the lists that lead to the image, and arch is
 // what they say of it.
-func (a *archive) parts(d ocispec.Descriptor, arch, above string, to map[string]string) error {
+func (a *archive) parts(
+	d ocispec.Descriptor, arch, above string, to map[string]string, seen map[digest.Digest]bool,
+) error {
+	if seen[d.Digest] {
+		return nil
+	}
+	seen[d.Digest] = true
 	m, err := a.manifest(d.Digest)
 	if err != nil {
 		return err
@@ -143,8 +216,9 @@ func (a *archive) parts(d ocispec.Descriptor, arch, above string, to map[string]
 	line := func(d ocispec.Descriptor) string { return blobs + d.Digest.Encoded() + "\n" }
 	above += line(d)
 	for _, build := range m.Manifests {
-		if p := build.Platform; p != nil && p.OS == "linux" && a.has[build.Digest] {
-			if err := a.parts(build, p.Architecture, above, to); err != nil {
+		_, there := a.has[build.Digest]
+		if p := build.Platform; p != nil && p.OS == "linux" && there {
+			if err := a.parts(build, p.Architecture, above, to, seen); err != nil {
 				return err
 			}
 		}

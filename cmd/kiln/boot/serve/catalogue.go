@@ -31,6 +31,7 @@ type catalogue struct {
 	missing     []string                // the files that scripts name and that do not exist
 	withheld    map[string]error        // the reasons why files for everybody are not given
 	registry    *registry               // the images of an archive; nil if there is none
+	programs    bool                    // there are some, for everybody
 
 	mu        sync.Mutex
 	announced map[string]*announced // by the machine, once somebody needs it

@@ -46,6 +46,7 @@ func (c *catalogue) program(dir string, a *target.Artifact) error {
 		err = errors.New("it is not the file of the lock beside it; " +
 			"kiln lock --save writes a new folder, and kiln archive replaces it")
 	default:
+		c.programs = true
 		return c.add(it)
 	}
 	return fmt.Errorf("%s: %w", filepath.Join(dir, it.file), err)

@@ -92,7 +92,7 @@ func readIndex(path string) ([]ocispec.Descriptor, error) {
 // the platforms of the cluster.
 func (r *registry) addManifest(d *ocispec.Descriptor) error {
 	it := r.blobs[string(d.Digest)]
-	if it == nil {
+	if it == nil || r.manifests[it.digest] != nil { // a list may name another one many times
 		return nil
 	}
 	manifest := *it

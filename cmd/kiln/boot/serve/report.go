@@ -26,6 +26,10 @@ func (s *Server) PrintStart(out io.Writer, url string) {
 	for _, line := range images.RegistryLines(s.Registries(url)) {
 		term.Printf(out, "%s\n", line)
 	}
+	if s.catalogue.registry != nil && s.catalogue.programs {
+		ca := strings.Replace(caOf(url), "cluster", ", ca: cluster", 1)
+		term.Printf(out, "  binaries: {source: download, mirror: %q%s}\n", url, ca)
+	}
 	if fetched := s.Fetched(); len(fetched) > 0 {
 		term.Printf(out, "fetched already: %s; --again NODE gives a document once more\n",
 			term.Names(fetched))
@@ -35,16 +39,20 @@ func (s *Server) PrintStart(out io.Writer, url string) {
 // Registries returns the rows of machines.registries with which machines pull from the server at a
 // URL; none without an archive.
 func (s *Server) Registries(url string) (rows []config.Registry) {
-	ca := ""
-	if strings.HasPrefix(url, "https://") {
-		ca = "cluster"
-	}
 	if s.catalogue.registry != nil {
 		for _, host := range s.catalogue.registry.hosts {
-			rows = append(rows, config.Registry{Host: host, Mirrors: []string{url}, CA: ca})
+			rows = append(rows, config.Registry{Host: host, Mirrors: []string{url}, CA: caOf(url)})
 		}
 	}
 	return rows
+}
+
+// caOf returns the CA with which machines verify the server at a URL.
+func caOf(url string) string {
+	if strings.HasPrefix(url, "https://") {
+		return "cluster"
+	}
+	return ""
 }
 
 // StartWarnings returns notes about machines that will not get what they need.
