@@ -30,12 +30,14 @@ case $* in
 	cp in/index.json index
 	(cd in && find . -type f) | sort >members
 	name=$(sed 's/.*"io.containerd.image.name":"\([^"]*\)".*/\1/' in/index.json)
-	rm -f $(grep -lxF "$name" stored/*)
+	rm -f $(grep -lsxF "$name" stored/*)
 	for digest in $(sed 's/.*"digest":"sha256:\([0-9a-f]*\)".*/\1/' in/index.json); do
 		echo "$name" >"stored/$digest"
 	done
 	rm -r in
+	[ ! -e torn ] || { echo 'ctr: content digest not found'; exit 1; } # 1.7 keeps the name
 	;;
+*' images rm '*) rm $(grep -lxF "$5" stored/*) && echo "$5" ;;
 *' images pull '*)
 	echo "$HTTPS_PROXY" >proxy
 	[ ! -e lost ] || { echo 'pulling'; echo 'ctr: no such host' >&2; exit 1; }
@@ -53,6 +55,7 @@ func TestPreload(t *testing.T) {
 		blob := func(digest string) string { return "blobs/sha256/" + digest }
 		const manifest = "application/vnd.oci.image.index.v1+json"
 		parts := func(lines ...string) string { return strings.Join(lines, "\n") + "\n" }
+		const endless = "a list without an end"
 		list := "r.test/a@sha256:" + a + "\nr.test/b:1 sha256:" + b + "\n"
 		all := files{
 			"/opt/archive/oci-layout": "{}",
@@ -86,6 +89,12 @@ func TestPreload(t *testing.T) {
 			{"an image is not pinned", "/opt/archive", nil, files{"/unlabeled": "\n"},
 				"3 r.test/a@sha256:" + a + ": ctr: no such image; r.test/b:1: ctr: no such image",
 				nil, 2},
+			{"an import fails", "/opt/archive", nil, files{"/torn": "\n"},
+				"3 r.test/a@sha256:" + a + ": ctr: content digest not found; r.test/b:1: ctr: " +
+					"content digest not found 3", nil, 4},
+			{endless, "/opt/archive", files{
+				"/etc/kiln/preload": "r.test/a@sha256:" + a + "\n",
+			}, nil, "0 ", []string{blob(a), blob(b), "index.json", "oci-layout"}, 1},
 			{"no archive", "/opt/other", nil, nil, "3 r.test/a@sha256:" + a +
 				": no ROOT/opt/other/parts/amd64/" + a + "; r.test/b:1: no ROOT/opt/other/parts/" +
 				"amd64/" + b, nil, 0},
@@ -95,7 +104,8 @@ func TestPreload(t *testing.T) {
 					`x","digest":"sha256:`+b+`","y":" 7},{"digest":"sha256:`+b+`"`, blob(a),
 					"--checkpoint=1", "--checkpoint-action=exec=touch /run/kiln/owned",
 					"../../etc/secret", "blobs/sha256/../../../../etc/secret",
-					"/etc/secret", blob(a)+" ../../etc/secret", "-C", "/etc", "secret"),
+					"/etc/secret", blob(a)+" ../../etc/secret", "-C", "/etc", "secret",
+					"blobs sha256 "+a, "blobs/sha256/", "blobs/sha256/"+a[1:], "blobs.sha256/"+a),
 			}, nil, "0 ", []string{blob(a), "index.json", "oci-layout"}, 1},
 			{"a medium", "medium", nil, nil, "0 ",
 				[]string{blob(b), "index.json", "oci-layout"}, 2},
@@ -122,6 +132,9 @@ func TestPreload(t *testing.T) {
 					`-L KILN-DATA $KILN_ROOT/run/kiln/medium" ] && cp -R "$KILN_ROOT/cdrom/." ` +
 					`"$KILN_ROOT/run/kiln/medium"`,
 			})
+			if row.name == endless {
+				must(t, os.Truncate(m+"/root/opt/archive/parts/amd64/"+a, 1<<40))
+			}
 			world := machineFolder(t, row.world, nil) + "/root"
 			must(t, os.MkdirAll(world+"/stored", 0o700))
 			holds := map[string][]string{
@@ -134,7 +147,8 @@ func TestPreload(t *testing.T) {
 			script := "set -euf\numask 077\nroot=$KILN_ROOT etc=$root/etc/kiln " +
 				"run=$root/run/kiln found='' arch=amd64 preload=$1\n" +
 				templates.Steps(holds, nil, []string{"loaded"}) +
-				"say() { :; }\nrc=0\nloaded || rc=$?\nprintf '%s %s' $rc \"$found\"\n"
+				"say() { :; }\nrc=0\nloaded || rc=$?\nprintf '%s %s' $rc \"$found\"\n" +
+				"[ ! -e \"$WORLD/torn\" ] || { rc=0; loaded || rc=$?; echo \" $rc\"; }\n"
 			cmd := exec.Command(shell[0], append(shell[1:], "-c", script, "sh", row.from)...)
 			cmd.Env = []string{"PATH=" + m + "/bin:" + os.Getenv("PATH"), "WORLD=" + world,
 				"KILN_ROOT=" + m + "/root"}

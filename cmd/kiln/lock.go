@@ -100,7 +100,8 @@ is fetched from where.`,
 		"again, and exit with 3 if an entry is missing or needless, or what it names has changed")
 	f.servers.add(cmd)
 	cmd.Flags().BoolVar(&f.trust, "trust-mirror", false,
-		"take the SHA-256 from a mirror with https:// too: whoever can write to it decides what machines run")
+		"take the SHA-256 from a mirror with https:// too: whoever can write to it decides what "+
+			"machines run")
 	cmd.Flags().StringVar(&f.save, "save", "",
 		"fetch every file of the lock, and keep it in this new `DIR`")
 	cmd.Flags().BoolVar(&f.images, "images", false, "also lock the images that machines run")

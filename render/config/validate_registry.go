@@ -135,11 +135,12 @@ var folderName = regexp.MustCompile(`^(/[A-Za-z0-9._-]+)+$`)
 
 // preload checks from where a machine gets its images before its kubelet starts.
 func (v *checker) preload(m settings) {
+	holds := func(folder string) bool { return strings.HasPrefix(m.Preload+"/", folder+"/") }
 	switch clean := path.Clean(m.Preload); {
 	case m.Preload == "" || m.Preload == "registry" || m.Preload == "medium":
 	case folderName.MatchString(clean) && clean != m.Preload:
 		v.reportLayer(m, "preload", "%s is not written plainly; write %s", quote(m.Preload), clean)
-	case !folderName.MatchString(m.Preload):
+	case !folderName.MatchString(m.Preload), slices.ContainsFunc(kernelFolders, holds):
 		v.reportLayer(m, "preload", "%s is neither registry, medium nor the path of a folder in "+
 			"the image; write one, such as /opt/images", quote(m.Preload))
 	}

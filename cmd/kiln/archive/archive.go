@@ -284,9 +284,8 @@ func (a *archive) have(
 		}
 	}
 	for _, other := range a.from {
-		if in, size, err := other(blobs + d.Digest.Encoded()); err == nil {
-			d := d
-			d.Size = cmp.Or(d.Size, size)
+		if in, err := other(blobs + d.Digest.Encoded()); err == nil {
+			d := sized(d, in)
 			if err = errors.Join(a.Push(ctx, d, in), in.Close()); err == nil {
 				a.note(d, &a.Copied)
 				return nil
@@ -317,8 +316,14 @@ func (a *archive) have(
 
 // sized returns the descriptor of an opened blob, with its size if nobody has said it.
 func sized(d ocispec.Descriptor, in io.ReadCloser) ocispec.Descriptor {
-	if file, ok := in.(fs.File); ok && d.Size == 0 {
-		if info, err := file.Stat(); err == nil {
+	if d.Size > 0 {
+		return d
+	}
+	switch in := in.(type) {
+	case part:
+		d.Size = in.Size()
+	case fs.File:
+		if info, err := in.Stat(); err == nil {
 			d.Size = info.Size()
 		}
 	}

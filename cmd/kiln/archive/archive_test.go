@@ -357,14 +357,14 @@ func TestLayoutIsNotRead(t *testing.T) {
 func TestHostileImage(t *testing.T) {
 	t.Parallel()
 	for name, row := range map[string]struct{ text, want string }{
-		"no JSON":     {"<html>", "is no manifest"},
-		"neither":     {"{}", "is neither an image nor a list of images"},
-		"a path":      {`{"config": {"digest": "sha256:../../x"}}`, `names a part "sha256:../../x"`},
-		"no sha256":   {`{"config": {"digest": "md5:1"}}`, `names a part "md5:1"`},
-		"large":       {`{"manifests": [{"digest": "D", "size": 9999999}]}`, "of 9999999 bytes"},
-		"many":        {`{"manifests": [` + strings.Repeat("{},", 60000) + `{}]}`, "50000 objects"},
-		"no platform": {`{"manifests": []}`, "has no build that a machine of the cluster runs"},
-		"other size":  {`{"config": {"digest": "D", "size": 1}}`, "has more than 1 bytes"},
+		"no JSON":    {"<html>", "is no manifest"},
+		"neither":    {"{}", "is neither an image nor a list of images"},
+		"a path":     {`{"config": {"digest": "sha256:../../x"}}`, `names a part "sha256:../../x"`},
+		"no sha256":  {`{"config": {"digest": "md5:1"}}`, `names a part "md5:1"`},
+		"large":      {`{"manifests": [{"digest": "D", "size": 9999999}]}`, "of 9999999 bytes"},
+		"many":       {`{"manifests": [` + strings.Repeat("{},", 60000) + `{}]}`, "50000 objects"},
+		"no build":   {`{"manifests": []}`, "has no build that a machine of the cluster runs"},
+		"other size": {`{"config": {"digest": "D", "size": 1}}`, "has more than 1 bytes"},
 	} {
 		s := newSite(t)
 		d := s.Add(loopback.Index, []byte(strings.ReplaceAll(row.text, "D", s.Images[0].Digest)))

@@ -38,7 +38,10 @@ func (a *archive) open() (release func(), err error) {
 	for _, name := range a.From {
 		other, err := openLayout(name)
 		if err == nil {
-			err = other.has(ocispec.ImageLayoutFile)
+			var in io.ReadCloser
+			if in, err = other(ocispec.ImageLayoutFile); err == nil {
+				err = in.Close()
+			}
 		}
 		if err != nil {
 			return nil, fmt.Errorf("--from %s: %w; want a folder with %s, or what "+
@@ -60,39 +63,29 @@ func (a *archive) open() (release func(), err error) {
 	return release, err
 }
 
-// layout opens a file of an image layout, and returns its size. Only blobs are of use, which have to
-// be what their names say; nothing else of a layout is trusted.
-type layout func(name string) (in io.ReadCloser, size int64, err error)
+// layout opens a file of an image layout. Only blobs are of use, which have to be what their names
+// say. Nothing else is trusted: oras reads an index of any size, and allocates what a manifest
+// says.
+type layout func(name string) (io.ReadCloser, error)
 
-func (open layout) has(name string) error {
-	in, _, err := open(name)
-	if err == nil {
-		err = in.Close()
-	}
-	return err
-}
+// part is a file in a tar file.
+type part struct{ *io.SectionReader }
+
+func (part) Close() error { return nil }
 
 // openLayout opens a layout that is a folder or a tar file.
 func openLayout(name string) (layout, error) {
 	info, err := os.Stat(name)
 	if err == nil && info.IsDir() {
-		return func(file string) (io.ReadCloser, int64, error) {
-			f, err := folder.OpenInside(name, file)
-			if err != nil {
-				return nil, 0, err
-			}
-			info, err := f.Stat()
-			if err != nil {
-				return nil, 0, errors.Join(err, f.Close())
-			}
-			return f, info.Size(), nil
+		return func(file string) (io.ReadCloser, error) {
+			return folder.OpenInside(name, file)
 		}, nil
 	}
 	f, err := folder.OpenInside(filepath.Dir(name), filepath.Base(name))
 	if err != nil {
 		return nil, err
 	}
-	files := map[string][2]int64{} // where they begin, and their sizes
+	files := map[string]part{}
 	for r := tar.NewReader(f); ; {
 		h, err := r.Next()
 		if err == io.EOF {
@@ -102,14 +95,14 @@ func openLayout(name string) (layout, error) {
 		if err := errors.Join(err, seek); err != nil {
 			return nil, err
 		}
-		files[path.Clean(h.Name)] = [2]int64{at, h.Size}
+		files[path.Clean(h.Name)] = part{io.NewSectionReader(f, at, h.Size)}
 	}
-	return func(file string) (io.ReadCloser, int64, error) {
-		at, ok := files[file]
+	return func(file string) (io.ReadCloser, error) {
+		in, ok := files[file]
 		if !ok {
-			return nil, 0, &fs.PathError{Op: "open", Path: file, Err: fs.ErrNotExist}
+			return nil, &fs.PathError{Op: "open", Path: file, Err: fs.ErrNotExist}
 		}
-		return io.NopCloser(io.NewSectionReader(f, at[0], at[1])), at[1], nil
+		return in, nil
 	}, nil
 }
 
