@@ -101,13 +101,13 @@ func (v *checker) weakened(args []Arg, at *yamltext.Location) {
 					"too; write all that you want", strings.Join(lost, ", "))
 			}
 		case "disable-admission-plugins":
-			for _, name := range append(plugins, "PodSecurity") {
+			for _, name := range append(plugins, "PodSecurity", "ServiceAccount") {
 				if slices.Contains(given, name) {
 					lost = append(lost, name)
 				}
 			}
 			if len(lost) > 0 {
-				v.warn(WarnHardening, at.Index(i), "turns off %s, which protects Nodes and pods; "+
+				v.warn(WarnHardening, at.Index(i), "turns off %s, which Nodes and pods need; "+
 					"remove it", strings.Join(lost, ", "))
 			}
 		case "tls-cipher-suites":

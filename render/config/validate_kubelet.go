@@ -125,6 +125,8 @@ func (v *checker) quoting(message string, at *yamltext.Location) string {
 	}
 	bare := yaml.Node{Kind: yaml.ScalarNode, Value: n.Value}
 	switch isString := bare.ShortTag() == "!!str"; {
+	case strings.Contains(at.String(), ".evictionSoftGracePeriod."):
+		return "; write a duration, such as 90s"
 	case strings.Contains(at.String(), ".eviction") &&
 		strings.HasPrefix(message, "want a string, "):
 		return "; write a percentage or an amount with its unit, such as \"10%\" or \"100Mi\""

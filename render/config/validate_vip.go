@@ -20,6 +20,8 @@ func (v *checker) vip() {
 			quote(vip.Interface))
 	}
 	switch {
+	case vip.Mode == "arp" && vip.Interface == "lo":
+		v.report(at.Key("interface"), "\"lo\" answers no ARP; write the interface of the network")
 	case vip.Mode == "bgp" && vip.BGP == nil:
 		v.report(at.Key("bgp"), "missing; mode bgp needs the routers, such as {localAS: 65000, "+
 			"peers: [{address: 10.0.0.1, as: 65001}]}")

@@ -36,7 +36,7 @@ var wings = []wing{
 	{"machine", []string{"render/machine", "manifests", "patches", "templates"}, 12994},
 	{"pki", []string{"pki"}, 4383},
 	{"plan", []string{"render/plan"}, 1862},
-	{"config", []string{"render/config"}, 12989},
+	{"config", []string{"render/config"}, 12993},
 	{"facts", []string{"render/facts"}, 2175},
 	{"kube", []string{"render/kube"}, 5574},
 	{"folder", []string{"render/folder"}, 1839},
