@@ -186,7 +186,7 @@ func Make(path string, fill func(*os.Root) error) error {
 	if err != nil {
 		return errors.Join(err, os.RemoveAll(temp))
 	}
-	noteChange()
+	NoteChange()
 	return nil
 }
 
@@ -412,7 +412,7 @@ func (p *place) tidy() error {
 // settle notes that the file has its name now, and writes the name to disk. The file stays there if
 // that fails.
 func (p *place) settle() {
-	noteChange()
+	NoteChange()
 	noteUnsynced(p.path, p.sync())
 }
 

@@ -367,7 +367,7 @@ func (f *Folder) rename() (changed bool, err error) {
 		if err := f.remove(name); err != nil {
 			return changed, err
 		}
-		noteChange()
+		NoteChange()
 		changed = true
 	}
 	if len(f.staged) > 0 { // the list
@@ -384,7 +384,7 @@ func (f *Folder) renameFirst() error {
 		return err
 	}
 	pending.Delete(filepath.Join(f.Dir, name+Suffix))
-	noteChange()
+	NoteChange()
 	f.staged = f.staged[1:]
 	return nil
 }

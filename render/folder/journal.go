@@ -56,8 +56,8 @@ func (m Mark) Unsynced() []Unsynced {
 	return append([]Unsynced(nil), journal.unsynced[m.unsynced:]...)
 }
 
-// noteChange notes that a file or folder has got its name, or lost it.
-func noteChange() {
+// NoteChange notes that a file or folder has got its name, or lost it, here or by other code.
+func NoteChange() {
 	journal.Lock()
 	defer journal.Unlock()
 	journal.changes++

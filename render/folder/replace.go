@@ -40,7 +40,7 @@ func replace(
 	if err != nil {
 		return nil, errors.Join(err, file.Close(), p.root.Remove(p.temp))
 	}
-	noteChange()
+	NoteChange()
 	if err = p.sync(); unsupported(err) {
 		noteUnsynced(p.path, err)
 		err = nil

@@ -158,6 +158,9 @@ func Make(ctx context.Context, o Options) (*Report, error) {
 		}
 		list = append(list, d)
 	}
+	if a.Fetched+a.Copied > 0 {
+		folder.NoteChange() // oras wrote that
+	}
 	const kept = "what came is kept, and the same command goes on"
 	switch {
 	case outer.Err() != nil:
