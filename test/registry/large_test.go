@@ -112,7 +112,7 @@ func (s *site) atMost(kib int, what string) {
 
 // pull reads what a server has, and forgets it.
 func pull(t *testing.T, url string) {
-	answer, err := http.Get(url) //nolint:noctx
+	answer, err := http.Get(url)
 	if err != nil {
 		t.Error(err)
 		return

@@ -245,7 +245,12 @@ func TestFrom(t *testing.T) {
 	s.Dir, s.From = older+"3", []string{older}
 	require.Equal(t, 1, s.make(t).Fetched)
 	require.Contains(t, s.notes[0], "--from: sha256:"+layer+": ")
-	for _, path := range []string{t.TempDir(), filepath.Join(older, "absent"), os.Args[0]} {
+	pipe, link := filepath.Join(t.TempDir(), "pipe"), filepath.Join(t.TempDir(), "link")
+	require.NoError(t, syscall.Mkfifo(pipe, 0o600))
+	require.NoError(t, os.Symlink(file, link))
+	s.Dir, s.From = older+"4", []string{link}
+	require.Zero(t, s.make(t).Fetched)
+	for _, path := range []string{pipe, t.TempDir(), filepath.Join(older, "absent"), os.Args[0]} {
 		s.From = []string{path}
 		_, err := Make(context.Background(), s.Options)
 		require.ErrorContains(t, err, "--from "+path+": ")

@@ -81,7 +81,13 @@ func openLayout(name string) (layout, error) {
 			return folder.OpenInside(name, file)
 		}, nil
 	}
-	f, err := folder.OpenInside(filepath.Dir(name), filepath.Base(name))
+	if err == nil && !info.Mode().IsRegular() { // a pipe would make it wait
+		err = folder.ErrIrregular
+	}
+	if err != nil {
+		return nil, err
+	}
+	f, err := os.Open(name)
 	if err != nil {
 		return nil, err
 	}
