@@ -27,7 +27,10 @@ func (s *Server) PrintStart(out io.Writer, url string) {
 		term.Printf(out, "%s\n", line)
 	}
 	if s.catalogue.registry != nil && s.catalogue.programs {
-		ca := strings.Replace(caOf(url), "cluster", ", ca: cluster", 1)
+		ca := ""
+		if name := caOf(url); name != "" {
+			ca = ", ca: " + name
+		}
 		term.Printf(out, "  binaries: {source: download, mirror: %q%s}\n", url, ca)
 	}
 	if fetched := s.Fetched(); len(fetched) > 0 {
