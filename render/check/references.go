@@ -1,6 +1,7 @@
 package check
 
 import (
+	"fmt"
 	"maps"
 	"path"
 	"regexp"
@@ -11,6 +12,7 @@ import (
 
 	"kiln.dev/kiln/render/check/machine"
 	"kiln.dev/kiln/render/config"
+	"kiln.dev/kiln/render/facts/target"
 	"kiln.dev/kiln/render/plan"
 )
 
@@ -41,6 +43,7 @@ func (c *inspection) checkReferences() {
 	}
 	for _, p := range c.programs {
 		c.checkVolumes(p)
+		c.checkSchedulerFile(p)
 		for _, flag := range slices.Sorted(maps.Keys(p.Flags)) {
 			for _, value := range p.Flags[flag] {
 				for _, file := range machine.SplitList(value) {
@@ -56,6 +59,43 @@ func (c *inspection) checkReferences() {
 
 // namedPath matches a path of a file in the settings of the API server.
 var namedPath = regexp.MustCompile(`/etc/kubernetes/[\w./-]*\w`)
+
+// checkSchedulerFile checks what a scheduler takes from the file of --config in place of flags: its
+// kubeconfig, without which it looks for a service account's, and its profiles, of which one must
+// be for pods that name no scheduler, such as CoreDNS' (k8s.io/kubernetes v1.36.3,
+// cmd/kube-scheduler/app/options/deprecated.go and options.go).
+func (c *inspection) checkSchedulerFile(p *machine.Program) {
+	const flag, standard = "config", corev1.DefaultSchedulerName
+	file := p.File(flag).Path
+	var settings struct {
+		ClientConnection struct {
+			Kubeconfig string `json:"kubeconfig"`
+		} `json:"clientConnection"`
+		Profiles []struct {
+			SchedulerName string `json:"schedulerName"`
+		} `json:"profiles"`
+	}
+	if p.Name != target.Scheduler || !p.IsComponent() || c.tree.Exact(file) == nil {
+		return
+	}
+	c.readSettings(p, flag, &settings)
+	if inside := settings.ClientConnection.Kubeconfig; inside == "" {
+		c.failFlag(p, flag, fmt.Sprintf("%s has no clientConnection.kubeconfig, and the flag "+
+			"--kubeconfig does not count beside it; write kubeconfig: %s", file,
+			plan.SchedulerConf))
+	} else {
+		c.requireUsable(p, flag, inside)
+	}
+	isStandard := false
+	for _, profile := range settings.Profiles {
+		isStandard = isStandard || profile.SchedulerName == standard || profile.SchedulerName == ""
+	}
+	if len(settings.Profiles) > 0 && !isStandard {
+		c.failFlag(p, flag, fmt.Sprintf("%s has no profile %s, so that no machine gets a pod that "+
+			"names no scheduler, CoreDNS' among them; add {schedulerName: %[2]s} to profiles",
+			file, standard))
+	}
+}
 
 // checkVolumes checks that a pod has each volume that a program mounts, and that a path of the
 // machine that must exist does so, with the right type.

@@ -14,12 +14,6 @@ type Fault struct {
 	add func(at *yamltext.Location, message string)
 }
 
-// NewFault returns the fault of a document as a whole for a minor of Kubernetes. It hands on each
-// message with its location.
-func NewFault(minor int, add func(at *yamltext.Location, message string)) *Fault {
-	return &Fault{minor, &yamltext.Location{}, add}
-}
-
 // Key returns the fault of the value under keys, one below the other.
 func (f *Fault) Key(keys ...string) *Fault {
 	at := f.at

@@ -159,6 +159,8 @@ func (c *Checker) check(text []byte, more []Document) []Finding {
 		c.admission(w, o, root)
 	case "AuthenticationConfiguration":
 		c.issuers(w, o, root)
+	case "KubeSchedulerConfiguration":
+		c.pluginArgs(w, o, root)
 	case Definition:
 		w.definedPatterns(o, root)
 	case "ConfigMap":
@@ -172,13 +174,18 @@ func (c *Checker) check(text []byte, more []Document) []Finding {
 	if len(w.found) > 0 && holdsEndless(o) {
 		return w.findings(text) // the rules of documents would read the quantity once more
 	}
-	faults := NewFault(c.minor, func(at *yamltext.Location, message string) {
-		w.add(at, "%s", message)
-	})
+	faults := c.fault(w, root)
 	for _, rule := range append(slices.Clip(documents[name]), more...) {
 		rule(faults, data)
 	}
 	return w.findings(text)
+}
+
+// fault returns the fault of the value at a location, whose messages the walk collects.
+func (c *Checker) fault(w *walk, at *yamltext.Location) *Fault {
+	return &Fault{c.minor, at, func(at *yamltext.Location, message string) {
+		w.add(at, "%s", message)
+	}}
 }
 
 // firstLine returns the first line of an error about YAML that says something about the text,

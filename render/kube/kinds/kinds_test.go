@@ -153,13 +153,22 @@ func TestCheck(t *testing.T) {
 			"kind: AdmissionConfiguration\nplugins:\n- name: PodSecurity\n  configuration:\n" +
 			"    apiVersion: pod-security.admission.config.k8s.io/v1\n" +
 			"    kind: PodSecurityConfiguration\n" +
-			"    defaults: {enforce: strict, warm: baseline}\n" +
+			"    defaults: {enforce: strict, warn-version: v2.0, warm: baseline}\n" +
+			"    exemptions: {namespaces: [Kube_System], usernames: ['']," +
+			" runtimeClasses: [a, a]}\n" +
 			"- name: PodSecurity\n",
 			want: []string{
-				`plugins[0].configuration.defaults.enforce: "strict" is not one of privileged, ` +
+				`plugins[0].configuration.defaults.enforce: "strict": must be one of privileged, ` +
 					`baseline, restricted`,
 				`plugins[0].configuration.defaults.warm: PodSecurityDefaults has no such ` +
 					`field; did you mean "warn"?`,
+				`plugins[0].configuration.defaults.warn-version: "v2.0": must be "latest" ` +
+					`or "v1.x"`,
+				`plugins[0].configuration.exemptions.namespaces[0]: "Kube_System": a lowercase ` +
+					`RFC 1123 label must consist of lower case alphanumeric characters or '-', ` +
+					`and must start and end with an alphanumeric character`,
+				"plugins[0].configuration.exemptions.runtimeClasses[1]: stands there twice",
+				"plugins[0].configuration.exemptions.usernames[0]: username must not be empty",
 				"plugins[1]: another plugin has this name",
 			}},
 		{name: "audit policy", text: "apiVersion: audit.k8s.io/v1\nkind: Policy\n" +

@@ -30,6 +30,14 @@ func TestProxy(t *testing.T) {
 	})
 }
 
+// TestScheduler does for testdata/kinds/kube-scheduler.yaml what TestKubelet does.
+func TestScheduler(t *testing.T) {
+	t.Parallel()
+	testPairs(t, "kube-scheduler", map[string]any{
+		"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration",
+	})
+}
+
 // testPairs checks the pairs of a file: each a configuration that is refused and one that is
 // accepted, both with the fields of base.
 func testPairs(t *testing.T, name string, base map[string]any) {

@@ -2,8 +2,8 @@ package kinds
 
 import (
 	"cmp"
+	"encoding/json"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -12,32 +12,11 @@ import (
 )
 
 // The rules of the settings of the API server's plugins are those that it reads its files by, in
-// 1.36.3: k8s.io/pod-security-admission/admission/api/validation, and k8s.io/kubernetes/plugin/pkg/
-// admission/eventratelimit/apis/eventratelimit/validation. settings.go asks its own validators
-// about its other files.
-
-// securityLevel is the rule of a level of Pod Security.
-var securityLevel = OneOf("privileged", "baseline", "restricted")
-
-// securityVersion is the rule of the version of a level.
-var securityVersion = Rule{Check: func(v any) string {
-	if s, _ := v.(string); !levelVersion.MatchString(s) {
-		return Show(s) + " is not a version of a level; write latest, or a minor such as v1.36"
-	}
-	return ""
-}}
-
-var levelVersion = regexp.MustCompile(`^(latest|v1\.(0|[1-9][0-9]*))$`)
+// 1.36.3: k8s.io/kubernetes/plugin/pkg/admission/eventratelimit/apis/eventratelimit/validation.
+// settings.go asks its own validators about its other files.
 
 // settingRules are the rules of fields of the settings of the API server.
 var settingRules = map[string]Rule{
-	"api/v1.PodSecurityDefaults enforce": securityLevel,
-	"api/v1.PodSecurityDefaults audit":   securityLevel,
-	"api/v1.PodSecurityDefaults warn":    securityLevel,
-
-	"api/v1.PodSecurityDefaults enforce-version": securityVersion,
-	"api/v1.PodSecurityDefaults audit-version":   securityVersion,
-	"api/v1.PodSecurityDefaults warn-version":    securityVersion,
 	"eventratelimit/v1alpha1.Limit type": OneOf("Server", "Namespace", "User",
 		"SourceAndObject"),
 	"apiserver/v1beta1.EgressSelection name":  OneOf("cluster", "controlplane", "etcd"),
@@ -94,8 +73,32 @@ func (c *Checker) admission(w *walk, o map[string]any, root *yamltext.Location) 
 		}
 		if t := w.table.typeOf(kind{version, name}, c.minor); t != "" {
 			w.value(settings, t, at.Key("configuration"))
+			data, _ := json.Marshal(settings) // of YAML, which has no other values
+			f := c.fault(w, at.Key("configuration"))
+			for _, rule := range documents[name] {
+				rule(f, data)
+			}
 		} else if settings != nil {
 			w.unknownKind(kind{version, name}, at.Key("configuration"))
+		}
+	}
+}
+
+// pluginArgs checks the arguments of each plugin of a scheduler, which have kinds of their own.
+func (c *Checker) pluginArgs(w *walk, o map[string]any, root *yamltext.Location) {
+	const schedulers = "kubescheduler.config.k8s.io/v1"
+	profiles, _ := o["profiles"].([]any)
+	for i, profile := range profiles {
+		fields, _ := profile.(map[string]any)
+		configs, _ := fields["pluginConfig"].([]any)
+		for j, config := range configs {
+			plugin, _ := config.(map[string]any)
+			name, _ := plugin["name"].(string)
+			args, _ := plugin["args"].(map[string]any)
+			at := root.Key("profiles").Index(i).Key("pluginConfig").Index(j).Key("args")
+			if t := w.table.typeOf(kind{schedulers, name + "Args"}, c.minor); t != "" {
+				w.value(args, t, at)
+			}
 		}
 	}
 }

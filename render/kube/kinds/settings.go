@@ -20,6 +20,9 @@ import (
 	authenticationcel "k8s.io/apiserver/pkg/authentication/cel"
 	authorizationcel "k8s.io/apiserver/pkg/authorization/cel"
 	clientcmd "k8s.io/client-go/tools/clientcmd/api/v1"
+	podsecurity "k8s.io/pod-security-admission/admission/api"
+	podsecurityv1 "k8s.io/pod-security-admission/admission/api/v1"
+	podsecurityvalidation "k8s.io/pod-security-admission/admission/api/validation"
 )
 
 // settingDocuments hold the settings of the API server to its own validators, those of 1.36.3.
@@ -28,6 +31,10 @@ var settingDocuments = map[string][]Document{
 	"AuthorizationConfiguration":  {ofAPIServer[v1.AuthorizationConfiguration](authorization)},
 	"EncryptionConfiguration":     {ofAPIServer[v1.EncryptionConfiguration](encryption)},
 	"Config":                      {kubeconfig},
+	"PodSecurityConfiguration": {
+		ofAPIServer[podsecurityv1.PodSecurityConfiguration](
+			podsecurityvalidation.ValidatePodSecurityConfiguration),
+	},
 	"Policy": {
 		ofAPIServer[auditv1.Policy](auditvalidation.ValidatePolicy), groupOfAll,
 	},
@@ -66,6 +73,7 @@ var settingScheme = sync.OnceValue(func() *runtime.Scheme {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
 		apiserver.AddToScheme, v1.AddToScheme, audit.AddToScheme, auditv1.AddToScheme,
+		podsecurity.AddToScheme, podsecurityv1.AddToScheme,
 	} {
 		utilruntime.Must(add(scheme))
 	}
@@ -137,6 +145,7 @@ func (f *Fault) path(path string) *Fault {
 func fieldMessage(e *field.Error) string {
 	value, isText := e.BadValue.(string)
 	e.Detail, _, _ = strings.Cut(e.Detail, "\n") // an expression shows where it is wrong below
+	e.Detail, _, _ = strings.Cut(e.Detail, " (e.g. ")
 	switch {
 	case e.Type == field.ErrorTypeRequired && e.Detail == "":
 		return "is missing"

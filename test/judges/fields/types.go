@@ -70,7 +70,11 @@ var configurations = map[schema.GroupVersion][]any{
 		limitv1.Configuration{},
 	},
 	{Group: "kubescheduler.config.k8s.io", Version: "v1"}: {
-		schedulerv1.KubeSchedulerConfiguration{},
+		schedulerv1.DefaultPreemptionArgs{}, schedulerv1.DynamicResourcesArgs{},
+		schedulerv1.InterPodAffinityArgs{}, schedulerv1.KubeSchedulerConfiguration{},
+		schedulerv1.NodeAffinityArgs{}, schedulerv1.NodeResourcesBalancedAllocationArgs{},
+		schedulerv1.NodeResourcesFitArgs{}, schedulerv1.PodTopologySpreadArgs{},
+		schedulerv1.VolumeBindingArgs{},
 	},
 	{Group: "kubelet.config.k8s.io", Version: "v1"}: {kubeletv1.CredentialProviderConfig{}},
 	{Group: "kubelet.config.k8s.io", Version: "v1beta1"}: {

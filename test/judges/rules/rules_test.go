@@ -24,6 +24,9 @@ import (
 	proxyconfig "k8s.io/kubernetes/pkg/proxy/apis/config"
 	proxyscheme "k8s.io/kubernetes/pkg/proxy/apis/config/scheme"
 	proxyvalidation "k8s.io/kubernetes/pkg/proxy/apis/config/validation"
+	schedulerconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
+	schedulerscheme "k8s.io/kubernetes/pkg/scheduler/apis/config/scheme"
+	schedulervalidation "k8s.io/kubernetes/pkg/scheduler/apis/config/validation"
 	"sigs.k8s.io/yaml"
 )
 
@@ -46,6 +49,13 @@ func TestProxy(t *testing.T) {
 	ask(t, "kube-proxy", map[string]any{
 		"apiVersion": "kubeproxy.config.k8s.io/v1alpha1", "kind": "KubeProxyConfiguration",
 	}, proxy)
+}
+
+// TestScheduler asks kube-scheduler about testdata/kinds/kube-scheduler.yaml.
+func TestScheduler(t *testing.T) {
+	ask(t, "kube-scheduler", map[string]any{
+		"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration",
+	}, scheduler)
 }
 
 // TestCorefile asks CoreDNS' parser about testdata/kinds/corefile.yaml.
@@ -150,4 +160,13 @@ func proxy(_ string, text []byte) error {
 		return err
 	}
 	return proxyvalidation.Validate(c).ToAggregate()
+}
+
+// scheduler returns why kube-scheduler would not start with a configuration.
+func scheduler(_ string, text []byte) error {
+	c, err := decode[*schedulerconfig.KubeSchedulerConfiguration](schedulerscheme.Scheme, text)
+	if err != nil {
+		return err
+	}
+	return schedulervalidation.ValidateKubeSchedulerConfiguration(c)
 }
