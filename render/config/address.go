@@ -59,6 +59,11 @@ func families(list []netip.Prefix) string {
 	return strings.Join(names, " and ")
 }
 
+// isEdge reports whether an address is the first or last one of a network, which no machine has.
+func isEdge(p netip.Prefix, a netip.Addr) bool {
+	return a.Is4() && p.Bits() < 31 && (a == p.Masked().Addr() || a == lastOf(p))
+}
+
 // addressProblem returns why an address is not that of a machine, "" if it may be one.
 func addressProblem(a netip.Addr) string {
 	switch {

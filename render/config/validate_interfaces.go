@@ -130,7 +130,7 @@ func (v *checker) nicAddresses(i int, n *nic, owners, static map[netip.Addr]int)
 			v.report(at, "%s is an address in a network of all addresses; "+
 				"write the prefix length of its network, like %s/24", quote(text), a)
 			continue
-		case a.Is4() && p.Bits() < 31 && (a == p.Masked().Addr() || a == lastOf(p)):
+		case isEdge(p, a):
 			v.report(at, "%s is the first or last address of its network, which no machine has; "+
 				"correct the address or the prefix length", quote(text))
 			continue

@@ -12,11 +12,13 @@ import (
 func (v *checker) layers() {
 	nodes, pools := v.c.Spec.Nodes, v.c.Spec.Pools
 	var without []settings // machines without an operating system
+	providers := map[string]string{}
 	for i := range nodes {
 		m := settings{v.c.EffectiveNode(i), nodes[i].Name, v.spec.Key("nodes").Index(i)}
 		if !v.machineLayers(m) {
 			without = append(without, m)
 		}
+		v.providerID(m, providers)
 		v.osVersion(m, nodes[i].Role != roleEtcd)
 		if nodes[i].Role == roleControlPlane {
 			v.vipPlatform(m)
@@ -41,6 +43,17 @@ func (v *checker) layers() {
 		v.platformNames(m, pools[i].NodeName)
 	}
 	v.reportWithoutSystem(without, len(nodes)+len(pools))
+}
+
+// providerID reports the ID of an instance that another node has already. seen has the names of the
+// nodes before, by their IDs.
+func (v *checker) providerID(m settings, seen map[string]string) {
+	id, _ := m.Kubelet["providerID"].(string)
+	if first, taken := seen[id]; taken && id != "" {
+		v.reportKey(m, []string{"kubelet", "providerID"}, "%s is the ID of one instance, and %s "+
+			"and %s would have it; write it in nodes, for each of them", quote(id), first, m.name)
+	}
+	seen[id] = m.name
 }
 
 // machineLayers checks the settings of a machine. ok reports whether it has an operating system.

@@ -3,6 +3,7 @@ package config
 import (
 	"math"
 	"net/netip"
+	"slices"
 	"strings"
 
 	"kiln.dev/kiln/render/text/yamltext"
@@ -71,6 +72,9 @@ func (v *checker) router(n *nic, text string, a netip.Addr, at *yamltext.Locatio
 		v.report(at, "%s is not the address of a router; write one like 10.0.0.1", quote(text))
 	case ownAddress(n.static, a):
 		v.report(at, "%s is this interface's own address; write the router's", a)
+	case slices.ContainsFunc(n.static, func(p netip.Prefix) bool { return isEdge(p, a) }):
+		v.report(at, "%s is the first or last address of its network, which no router has; "+
+			"correct it or the prefix length", a)
 	case n.bond == "" && !n.reaches(a):
 		v.report(at, "%s is in no network of this interface (%s); correct it or the prefix length",
 			a, networks(n.static))

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 
 	"kiln.dev/kiln/render/text/wording"
@@ -39,13 +40,9 @@ func (v *checker) sysctls(settings map[string]string, at *yamltext.Location) {
 	}
 }
 
-// neededSysctls are the kernel settings without which the pods of a machine are cut off, and the
-// values that cut them off.
-var neededSysctls = []struct {
-	name, wrong string
-	needed      func(c *Cluster) bool
-	why         string
-}{
+// neededSysctls are the kernel settings without which a machine with pods does not work: the value
+// that must not be there, or, for a number, the least that must.
+var neededSysctls = []neededSysctl{
 	{
 		"net.ipv4.ip_forward", "0", (*Cluster).hasPods4,
 		"the kernel forwards no packets of pods",
@@ -71,6 +68,31 @@ var neededSysctls = []struct {
 		func(c *Cluster) bool { return c.bridges() && c.hasPods6() },
 		"kube-proxy sees no packets between pods of one machine, and Services fail there",
 	},
+	{"fs.file-max", "<65536", always, "the programs of the machine run out of open files"},
+	{"fs.nr_open", "<65536", always, "containerd and the kubelet cannot open the files they need"},
+	{"kernel.pid_max", "<4096", always, "the machine runs out of processes"},
+	{"kernel.threads-max", "<4096", always, "the machine runs out of threads"},
+}
+
+// neededSysctl is a kernel setting, the values that break a machine (one, or all below a number
+// after <), and which clusters they break.
+type neededSysctl struct {
+	name, wrong string
+	needed      func(c *Cluster) bool
+	why         string
+}
+
+func always(*Cluster) bool { return true }
+
+// breaks reports whether the machines of a cluster do not work with a value.
+func (s *neededSysctl) breaks(c *Cluster, value string) bool {
+	value = strings.TrimSpace(value)
+	if least, isNumber := strings.CutPrefix(s.wrong, "<"); isNumber {
+		n, err := strconv.ParseUint(value, 10, 64)
+		bound, _ := strconv.ParseUint(least, 10, 64)
+		return err == nil && n < bound && s.needed(c)
+	}
+	return value == s.wrong && s.needed(c)
 }
 
 // hasPods4 reports whether pods have IPv4 addresses.
@@ -102,7 +124,7 @@ func (v *checker) podSysctls(m settings) {
 	for _, s := range neededSysctls {
 		for _, name := range []string{s.name, strings.ReplaceAll(s.name, ".", "/")} {
 			set, ok := m.Sysctls[name]
-			if ok && strings.TrimSpace(set) == s.wrong && s.needed(v.c) {
+			if ok && s.breaks(v.c, set) {
 				v.reportKey(m, []string{"sysctls", name}, "with %s %s; remove it",
 					quote(set), s.why)
 			}
@@ -121,9 +143,9 @@ func (v *checker) sysctlFile(m settings, i int, f *File) {
 		name, value, ok := strings.Cut(strings.TrimLeft(strings.TrimSpace(line), "-"), "=")
 		name = strings.ReplaceAll(strings.TrimSpace(name), "/", ".")
 		for _, s := range neededSysctls {
-			if ok && name == s.name && strings.TrimSpace(value) == s.wrong && s.needed(v.c) {
+			if ok && name == s.name && s.breaks(v.c, value) {
 				v.reportOnce(v.layerAt(m, layerOf(m, "files")).Key("files").Index(i), "%s: with "+
-					"%s = %s %s; remove the line", f.Path, name, s.wrong, s.why)
+					"%s = %s %s; remove the line", f.Path, name, strings.TrimSpace(value), s.why)
 			}
 		}
 		want, is := KernelDefaults[name]

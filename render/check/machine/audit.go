@@ -85,8 +85,9 @@ var requests = []request{
 	{"nodes/proxy", []string{"get", "create", "update", "patch", "delete"}, pods, false},
 }
 
-// Findings returns what is wrong with a document if it is an audit policy, once for each rule. A
-// policy that records nothing at all is how a user does without the log, and nothing is wrong.
+// Findings returns what is wrong with a document if it is an audit policy, once for each rule and
+// each remedy. A policy that records nothing at all is how a user does without the log, and nothing
+// is wrong.
 func Findings(text []byte) (found []kinds.Finding) {
 	var p policy
 	records := func(r rule) bool { return r.Level != "None" }
@@ -105,8 +106,9 @@ func Findings(text []byte) (found []kinds.Finding) {
 	}
 	seen := map[string]bool{}
 	return slices.DeleteFunc(found, func(f kinds.Finding) bool {
-		defer func() { seen[f.Path] = true }()
-		return seen[f.Path]
+		_, remedy, _ := strings.Cut(f.Message, "; ")
+		defer func() { seen[f.Path+remedy] = true }()
+		return seen[f.Path+remedy]
 	})
 }
 
@@ -130,7 +132,7 @@ func (p *policy) ask(u user, verb string, q *request, namespace string) []kinds.
 			verb, q.resource, u.name, q.rule)
 	case q.secret && (level == "Request" || level == "RequestResponse"):
 		message = fmt.Sprintf("%s of %s writes what is secret into the audit log; "+
-			"write level: Metadata for %[2]s", verb, q.resource)
+			"write level: Metadata for %s", verb, q.resource, q.rule)
 	default:
 		return nil
 	}

@@ -52,20 +52,33 @@ func TestFindings(t *testing.T) {
 			want: []string{
 				"rules: get of secrets by system:node:NAME leaves no line in the audit log" +
 					before,
+				"rules: get of pods/attach by system:node:NAME leaves no line in the audit log" +
+					beforePods,
+				"rules: patch" + ephemeral,
 			}},
 		{name: "service accounts", text: first(
 			"{level: None, userGroups: ['system:serviceaccounts']}"), want: []string{
 			"rules[0]: get of secrets by system:serviceaccount:kube-system:NAME leaves no line " +
 				"in the audit log" + before,
+			"rules[0]: get of pods/attach by system:serviceaccount:kube-system:NAME leaves no " +
+				"line in the audit log" + beforePods,
+			"rules[0]: patch" + strings.Replace(ephemeral, "system:node:NAME",
+				"system:serviceaccount:kube-system:NAME", 1),
 		}},
 		{name: "changes", text: first("{level: None, verbs: [patch]}"), want: []string{
 			"rules[0]: patch of secrets by system:node:NAME leaves no line in the audit log" +
 				before,
+			"rules[0]: patch" + ephemeral,
+			"rules[0]: patch of pods/proxy by system:node:NAME leaves no line in the audit log" +
+				beforePods,
 		}},
 		{name: "a namespace", text: first("{level: None, namespaces: [kube-system]}"),
 			want: []string{
 				"rules[0]: get of secrets by system:node:NAME leaves no line in the audit log" +
 					before,
+				"rules[0]: get of pods/attach by system:node:NAME leaves no line in the audit " +
+					"log" + beforePods,
+				"rules[0]: patch" + ephemeral,
 			}},
 		{name: "tokens", text: first(
 			"{level: None, resources: [{group: '', resources: ['*/token']}]}"), want: []string{
@@ -100,6 +113,8 @@ func TestFindings(t *testing.T) {
 		{name: "containers for a search", text: first("{level: None, verbs: [patch], " +
 			"resources: [{group: '', resources: ['pods/*']}]}"), want: []string{
 			"rules[0]: patch" + ephemeral,
+			"rules[0]: patch of pods/proxy by system:node:NAME leaves no line in the audit log" +
+				beforePods,
 		}},
 		{name: "bodies of commands", text: first("{level: Request, " +
 			"resources: [{group: '', resources: [pods/exec]}]}")},
@@ -107,16 +122,18 @@ func TestFindings(t *testing.T) {
 			"- RequestReceived\n- ResponseComplete", 1), want: []string{
 			"rules[0]: get of secrets by system:node:NAME leaves no line in the audit log" +
 				before,
+			"rules[0]: get of pods/attach by system:node:NAME leaves no line in the audit log" +
+				beforePods,
 			"rules[6]: patch" + ephemeral,
 		}},
 		{name: "bodies", text: first("{level: RequestResponse, verbs: [create]}"), want: []string{
 			"rules[0]: create of secrets writes what is secret into the audit log; " +
-				"write level: Metadata for secrets",
+				"write level: Metadata for secrets, serviceaccounts/token",
 		}},
 		{name: "bodies of tokens", text: first("{level: Request, resources: [{group: '*', " +
 			"resources: ['serviceaccounts/*']}]}"), want: []string{
 			"rules[0]: create of serviceaccounts/token writes what is secret into the audit " +
-				"log; write level: Metadata for serviceaccounts/token",
+				"log; write level: Metadata for secrets, serviceaccounts/token",
 		}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

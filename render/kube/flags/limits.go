@@ -20,8 +20,11 @@ var related = map[string]bounds{
 	"audit-log-batch-buffer-size": {low: "1"}, "audit-log-batch-max-size": {low: "1"},
 	"audit-webhook-batch-buffer-size": {low: "1"}, "audit-webhook-batch-max-size": {low: "1"},
 	"kubernetes-service-node-port": {low: "0", high: "65535"},
-	"image-gc-high-threshold":      {low: "0", high: "100"},
-	"image-gc-low-threshold":       {low: "0", high: "100"},
+	// With fewer bytes etcd starts, and does not take an object, or soon none.
+	"max-request-bytes":       {low: "1048576"},
+	"quota-backend-bytes":     {low: "67108864", also: "0", unit: " bytes"},
+	"image-gc-high-threshold": {low: "0", high: "100"},
+	"image-gc-low-threshold":  {low: "0", high: "100"},
 }
 
 // limits returns what to write if a number lies outside of the limits of its flag, and "" if it

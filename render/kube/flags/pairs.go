@@ -150,7 +150,19 @@ func (c *checker) useless(args []Arg) {
 	switch c.name {
 	case APIServer:
 		report("request-timeout", "ends each request at once; write 1m0s", zero)
+		_, reads := c.last(args, "max-requests-inflight", "400")
+		_, writes := c.last(args, "max-mutating-requests-inflight", "200")
+		report("max-requests-inflight", "lets no request in, and neither does "+
+			"--max-mutating-requests-inflight; kube-apiserver exits with both: remove one",
+			func(value string) bool { return zero(reads) && zero(writes) })
 	case ControllerManager:
+		for _, a := range args {
+			if name := c.normal(a.Name); strings.HasPrefix(name, "concurrent-") &&
+				c.limits(name, a.Value) == "" {
+				report(name, "makes a controller that does nothing; write 1 or more",
+					func(value string) bool { return number(value) < 1 })
+			}
+		}
 		report("controllers", "has no *, so that no other controller runs; write * before it",
 			func(value string) bool {
 				return value != "" && !slices.Contains(strings.Split(value, ","), "*")

@@ -55,7 +55,7 @@ var kubeletRules = inType("config/v1beta1.KubeletConfiguration ", map[string]Rul
 	"nodeStatusMaxImages":             AtLeast(-1),
 	"oomScoreAdj":                     Within(-1000, 1000),
 	"podLogsDir":                      {Check: cleanPath},
-	"podPidsLimit":                    Within(-1, 4<<20), // of the kernel, PID_MAX_LIMIT
+	"podPidsLimit":                    {Check: pidsLimit},
 	"podsPerCore":                     NotNegative,
 	"port":                            Port,
 	"qosReserved":                     {Check: qosReserved},
@@ -216,6 +216,15 @@ func throttling(v any) string {
 	}
 	if isFloat && (n <= 0 || n > 1) {
 		return fmt.Sprintf("%v is not above 0 and at most 1", n)
+	}
+	return ""
+}
+
+// pidsLimit returns why a value is no limit of processes: the programs of a control plane, which
+// are pods too, have some dozens of threads, and the kernel's own limit is PID_MAX_LIMIT.
+func pidsLimit(v any) string {
+	if n, ok := v.(int64); ok && (n < -1 || n > 0 && n < 64 || n > 4<<20) {
+		return fmt.Sprintf("%d is not -1, or within 64 and %d", n, 4<<20)
 	}
 	return ""
 }

@@ -1,7 +1,10 @@
 package kinds
 
 import (
+	"path"
+	"regexp"
 	"slices"
+	"strings"
 
 	core "k8s.io/api/core/v1"
 )
@@ -17,6 +20,14 @@ func noReferences(f *Fault, data []byte) {
 	spec := f.Key("spec")
 	if pod.Spec.ServiceAccountName != "" {
 		spec.Key("serviceAccountName").Report("a static pod has no service account; remove it")
+	}
+	if pod.Spec.RuntimeClassName != nil && *pod.Spec.RuntimeClassName != "" {
+		spec.Key("runtimeClassName").Report("a RuntimeClass is an object, which the kubelet " +
+			"cannot read before it has an API server; remove it")
+	}
+	for name := range pod.Spec.NodeSelector {
+		spec.Key("nodeSelector", name).Report("a static pod is for this machine alone, and " +
+			"the kubelet rejects it where the label is missing; remove it")
 	}
 	if len(pod.Spec.ResourceClaims) > 0 {
 		spec.Key("resourceClaims").Report("a static pod has no resource claims; remove them")
@@ -34,6 +45,11 @@ func noReferences(f *Fault, data []byte) {
 	all := slices.Concat(pod.Spec.InitContainers, pod.Spec.Containers)
 	for i := range all {
 		c := &all[i]
+		at := spec.Key("containers").Index(i - len(pod.Spec.InitContainers))
+		if i < len(pod.Spec.InitContainers) {
+			at = spec.Key("initContainers").Index(i)
+		}
+		startable(at, c)
 		fromAPI := slices.ContainsFunc(c.Env, func(e core.EnvVar) bool {
 			return e.ValueFrom != nil &&
 				(e.ValueFrom.ConfigMapKeyRef != nil || e.ValueFrom.SecretKeyRef != nil)
@@ -44,6 +60,35 @@ func noReferences(f *Fault, data []byte) {
 		}
 	}
 }
+
+// leastMemory is what a program needs at least to start, in bytes.
+const leastMemory = 8 << 20
+
+// startable reports what keeps the program of a container from starting: a limit of memory with the
+// wrong unit, and variables that Go and etcd exit with (runtime/debug: SetMemoryLimit; go.etcd.io/
+// etcd/pkg/v3 v3.6.8, flags/flag.go: verifyEnv).
+func startable(f *Fault, c *core.Container) {
+	if limit, ok := c.Resources.Limits[core.ResourceMemory]; ok && limit.Value() < leastMemory {
+		f.Key("resources", "limits", "memory").Report("%s is too little for a program to start; "+
+			"write a size such as 512Mi", limit.String())
+	}
+	for i, v := range c.Env {
+		at := f.Key("env").Index(i).Key("value")
+		if v.Name == "GOMEMLIMIT" && v.ValueFrom == nil && !memoryLimit.MatchString(v.Value) {
+			at.Report("Go exits with %s; write bytes, or a size such as 512MiB", Show(v.Value))
+		}
+		flag := "--" + strings.ToLower(strings.ReplaceAll(strings.TrimPrefix(v.Name, "ETCD_"),
+			"_", "-"))
+		isSet := func(word string) bool { return word == flag || strings.HasPrefix(word, flag+"=") }
+		words := slices.Concat(c.Command, c.Args)
+		if strings.HasPrefix(v.Name, "ETCD_") && len(words) > 0 &&
+			path.Base(words[0]) == "etcd" && slices.ContainsFunc(words, isSet) {
+			at.Report("etcd exits with a variable beside its flag %s; remove one of them", flag)
+		}
+	}
+}
+
+var memoryLimit = regexp.MustCompile(`^(off|\d+(B|[KMGT]iB)?)$`)
 
 // hasName reports whether a reference names an object.
 func hasName(ref core.LocalObjectReference) bool { return ref.Name != "" }
