@@ -34,6 +34,7 @@ inplace.sh
 MACHINES=qemu run.sh cloud-init ignition
 disks.sh
 MACHINES=qemu faults.sh --cuts 3 cuts again disk clock-behind clock-ahead cloned
+laptop.sh
 END
 
 existed=''

@@ -10,6 +10,7 @@
 #   refuse   without kubectl, or with a folder that exists, up.sh says so and makes nothing; down.sh
 #            removes no folder of others
 #   up       both nodes are Ready, pods reach each other, and down.sh leaves nothing
+#   pxe      the same, where the machines boot over the network
 #
 # KILN_ACCEL (tcg) is QEMU's accelerator; kvm is for those who want it quicker. Exits with 0 if all
 # went well, 1 if something did not, 77 if this computer cannot run the test.
@@ -25,10 +26,11 @@ source "$here/probes.sh"
 # shellcheck source=begin.sh
 source "$here/begin.sh"
 
-every=(refuse up)
+every=(refuse up pxe)
 words "$@"
 
 example=$here/../../docs/examples/laptop
+ssh=$(command -v ssh)         # ssh_by_vm puts another one before it in PATH
 served=10.0.2.2:$((net + 90)) # this computer, as the machines see it
 export KILN_PORT=$((net + 91)) KILN_SSH_KEY=$cache/id.pub KILN_IMAGE=$cache/laptop/debian.qcow2 \
   KILN_LOCK=$cache/laptop/cluster.lock.yaml KILN_MIRROR=http://$served KILN_REGISTRY=http://$served
@@ -50,13 +52,13 @@ vm() {
 log_in() { # log_in MACHINE COMMAND...
   local to=$((KILN_PORT + 1))
   [[ $1 == cp-1 ]] || to=$((KILN_PORT + 2))
-  ssh -q -i "$cache/id" -p "$to" -o ConnectTimeout=10 -o StrictHostKeyChecking=no \
+  "$ssh" -q -i "$cache/id" -p "$to" -o ConnectTimeout=10 -o StrictHostKeyChecking=no \
     -o UserKnownHostsFile=/dev/null debian@127.0.0.1 "sudo sh -c $(printf %q "${*:2}")"
 }
 ssh_by_vm() {
   {
     # shellcheck disable=SC2016 # these are the variables of that program
-    printf '#!/bin/bash\nKILN_PORT=%s cache=%q PATH=${PATH#*:}\n' "$KILN_PORT" "$cache"
+    printf '#!/bin/bash\nKILN_PORT=%s cache=%q ssh=%q\n' "$KILN_PORT" "$cache" "$ssh"
     declare -f log_in
     # shellcheck disable=SC2016
     printf 'log_in "$3" "$4"\n'
@@ -91,6 +93,7 @@ refuses() { # refuses MESSAGE COMMAND...
   ! "${@:2}" >"$tmp/refused" 2>&1 && grep "$1" "$tmp/refused"
 }
 
+scenario_pxe() { KILN_PXE=yes scenario_up; }
 scenario_up() {
   local machine
   mkdir "$dir"

@@ -20,10 +20,13 @@
 #   KILN_SSH_KEY   the file of a public key that may log in to the machines, as the user debian; the
 #                  two ports after KILN_PORT lead to the control plane and to the worker
 #   KILN_ACCEL     kvm, hvf or tcg (emulation), in place of what works
+#   KILN_PXE       if it is set, the machines get kernel, initrd and document over the network, as
+#                  docs/walk-pxe.md has it for bare metal. For x86_64, with debugfs of e2fsprogs.
+#                  The third port after KILN_PORT is that of kiln serve
 set -eu
 
 dir=${KILN_LAPTOP:-laptop} port=${KILN_PORT:-6443} accel=${KILN_ACCEL:-}
-image=${KILN_IMAGE:-}
+image=${KILN_IMAGE:-} pxe=${KILN_PXE:-}
 here=$(cd "$(dirname "$0")" && pwd)
 begun=$(date +%s)
 
@@ -49,6 +52,8 @@ need kiln "build it: make, in the top folder of its repository"
 need kubectl "get it: https://kubernetes.io/docs/tasks/tools/"
 need "$qemu" "get QEMU: apt install qemu-system, or brew install qemu"
 need qemu-img "get it: apt install qemu-utils, or brew install qemu"
+PATH=$PATH:/sbin:/usr/sbin
+[ -z "$pxe" ] || need debugfs "get it: apt install e2fsprogs"
 [ ! -e "$dir" ] || die "$dir is there already: $here/down.sh ends that cluster and removes it"
 
 # works ACCELERATOR: QEMU can use it here.
@@ -97,7 +102,7 @@ cd "$dir"
 # default route and the name server, and leads to the outside. The second is the network of the
 # cluster, with the address of the node.
 kiln init --name laptop --os debian --platform qemu --arch "$arch" |
-  awk -v mirror="${KILN_MIRROR:-}" -v registry="${KILN_REGISTRY:-}" -v key="$key" '
+  awk -v pxe="$pxe" -v mirror="${KILN_MIRROR:-}" -v registry="${KILN_REGISTRY:-}" -v key="$key" '
     /^    binaries:/ && mirror {sub("download", "&, mirror: \"" mirror "\"")}
     {print}
     /^    binaries:/ { # what the hook says, it also says on the console
@@ -114,15 +119,37 @@ kiln init --name laptop --os debian --platform qemu --arch "$arch" |
     /^    addresses:/ {
       split($2, part, /[].]/)
       last = part[4]
+      out = "out0"
+      lan = "lan0"
+      if (pxe) { # cards that are up keep the names that the kernel gives them on this board
+        out = "enp0s2"
+        lan = "enp0s3"
+        print "    mac: \"52:54:00:00:00:" last "\""
+      }
       print "    interfaces:"
-      print "    - {name: out0, mac: \"52:54:00:00:00:" last "\", dhcp4: true}"
-      print "    - name: lan0"
+      print "    - {name: " out ", mac: \"52:54:00:00:00:" last "\", dhcp4: true}"
+      print "    - name: " lan
       print "      mac: \"52:54:00:00:01:" last "\""
       print "      addresses: [10.0.0." last "/24]"
     }' >cluster.yaml
 kiln validate --config cluster.yaml
 kiln render --config cluster.yaml --out nodes
-kiln iso nodes --out .
+if [ -z "$pxe" ]; then
+  kiln iso nodes --out .
+else
+  served=10.0.2.2:$((port + 3)) # this computer, as the machines see it
+  kiln netboot nodes --url "http://$served" --out netboot --append 'root=/dev/vda1 console=ttyS0'
+  mkdir -p netboot/images/debian
+  qemu-img convert -O raw "$image" disk.raw
+  disk="disk.raw?offset=$((262144 * 512))" # where the first partition of Debian's images begins
+  kernel=$(debugfs -R 'ls -p /boot' "$disk" 2>/dev/null | sed -n 's|.*/vmlinuz-\([^/]*\)/.*|\1|p')
+  debugfs -R "dump /boot/vmlinuz-$kernel netboot/images/debian/vmlinuz" "$disk"
+  debugfs -R "dump /boot/initrd.img-$kernel netboot/images/debian/initrd" "$disk"
+  rm disk.raw
+  kiln serve "$dir/nodes" "$dir/netboot" --listen "127.0.0.1:$((port + 3))" --plain-http \
+    --from 127.0.0.1 --window 4h >serve.log 2>&1 &
+  echo $! >serve.pid
+fi
 cp nodes/admin.conf kubeconfig
 kubectl --kubeconfig kubeconfig config set-cluster laptop --server "https://127.0.0.1:$port" \
   >/dev/null
@@ -133,14 +160,39 @@ kubectl --kubeconfig kubeconfig config set-cluster laptop --server "https://127.
 # Its second interface is a socket, from which packets go to that of the machine OTHER. Its disk
 # does not wait for the computer's own: only when that loses its power, something is lost.
 start() {
-  qemu-img create -q -f qcow2 -F "$format" -b "$image" "$1.qcow2" 20G
+  name=$1 out=$5
   lan=dgram,id=lan,local.type=unix,local.path=$dir/$1.net,remote.type=unix,remote.path=$dir/$2.net
-  "$qemu" -name "$1" -machine "$board" -accel "$accel" -cpu "$model" -smp 2 -m "$4" \
-    -display none -serial "file:$dir/$1.log" -daemonize -pidfile "$dir/$1.pid" \
-    -drive "file=$dir/$1.qcow2,if=virtio,cache=unsafe" \
-    -drive "file=$dir/$1.iso,if=virtio,format=raw,readonly=on" \
-    -netdev "user,id=out,$5" -device "virtio-net-pci,netdev=out,mac=52:54:00:00:00:$3" \
-    -netdev "$lan" -device "virtio-net-pci,netdev=lan,mac=52:54:00:00:01:$3"
+  set -- -smp 2 -m "$4" \
+    -device "virtio-net-pci,netdev=out,mac=52:54:00:00:00:$3" \
+    -device "virtio-net-pci,netdev=lan,mac=52:54:00:00:01:$3"
+  # Its document is on a disk, or the firmware of its first card gets everything from kiln serve.
+  if [ -z "$pxe" ]; then
+    set -- "$@" -drive "file=$dir/$name.iso,if=virtio,format=raw,readonly=on"
+  else
+    set -- "$@" -boot n
+    out=$out,bootfile=http://$served/boot.ipxe
+  fi
+  [ -e "$name.qcow2" ] || qemu-img create -q -f qcow2 -F "$format" -b "$image" "$name.qcow2" 20G
+  "$qemu" -name "$name" -machine "$board" -accel "$accel" -cpu "$model" \
+    -display none -serial "file:$dir/$name.log" -daemonize -pidfile "$dir/$name.pid" \
+    -drive "file=$dir/$name.qcow2,if=virtio,cache=unsafe" \
+    -netdev "user,id=out,$out" -netdev "$lan" "$@"
+}
+# power_on NAME starts one of the two machines.
+power_on() {
+  case $1 in
+  cp-1) start cp-1 worker-1 11 3072 "$to:$port-:6443,$to:$((port + 1))-:22" ;;
+  *) start worker-1 cp-1 21 2048 "$to:$((port + 2))-:22" ;;
+  esac
+}
+# power_on_again NAME: QEMU has ended. Emulation does that once in many boots, within the first
+# seconds of a kernel.
+power_on_again() {
+  case $accel in tcg*) ;; *) die "$1 has ended: see $dir/$1.log" ;; esac
+  [ ! -e "$1.again" ] || die "$1 has ended twice: see $dir/$1.log"
+  : >"$1.again"
+  say "$1 has ended, and is powered on again"
+  power_on "$1"
 }
 # said NAME prints what the hook of a machine said last.
 said() {
@@ -160,20 +212,20 @@ are_ready() {
     asked=$now
     for machine; do
       kill -0 "$(cat "$machine.pid")" 2>/dev/null ||
-        die "$machine has ended: see $dir/$machine.log"
+        power_on_again "$machine"
       say "$((now - begun)) s: $machine: $(said "$machine")"
     done
   done
 }
 asked=$begun to=hostfwd=tcp:127.0.0.1
-start cp-1 worker-1 11 3072 "$to:$port-:6443,$to:$((port + 1))-:22"
+power_on cp-1
 say "the control plane boots; its console is in $dir/cp-1.log"
 case $accel in
 tcg*) # two emulated machines at a time would starve each other, and the API server gives up
   are_ready cp-1
   ;;
 esac
-start worker-1 cp-1 21 2048 "$to:$((port + 2))-:22"
+power_on worker-1
 say "the worker boots; its console is in $dir/worker-1.log"
 are_ready cp-1 worker-1
 
