@@ -213,6 +213,7 @@ func (c *inspection) checkUnit(f node.File) {
 			"of kubelet, or kubeletExtraArgs")
 	}
 	c.checkContainerdCommand(&f)
+	c.checkDropIn(&f)
 	c.checkOwnUnit(&f)
 	for line := range strings.Lines(strings.ReplaceAll(string(f.Content), "\\\n", " ")) {
 		for _, setting := range commandSettings {

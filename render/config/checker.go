@@ -3,8 +3,10 @@ package config
 import (
 	"fmt"
 	"net/netip"
+	"net/url"
 	"reflect"
 	"slices"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -121,6 +123,22 @@ func (v *checker) outside(a netip.Addr, at *yamltext.Location) {
 		if p.IsValid() && p.Contains(a) {
 			v.report(at, "%s lies in network.serviceSubnets[%d] %s; move one of them", a, i, p)
 		}
+	}
+}
+
+// early reports the URL of a server that a machine asks before the cluster has pods and Services,
+// if it is one of these.
+func (v *checker) early(text string, at *yamltext.Location) {
+	u, err := url.Parse(text)
+	if err != nil {
+		return // reported already
+	}
+	host := u.Hostname()
+	if a := readAddress(host); a.IsValid() {
+		v.outside(a, at)
+	} else if strings.HasSuffix(host, ".svc") || strings.Contains(host, ".svc.") {
+		v.report(at, "%s is the name of a Service, and a machine asks before it is part of a "+
+			"cluster; write a server outside of it", quote(host))
 	}
 }
 

@@ -3,6 +3,7 @@ package config_test
 import (
 	"fmt"
 	"io/fs"
+	"os"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -181,16 +182,19 @@ func TestParseAccepts(t *testing.T) {
       external:
         endpoints: ["https://10.0.0.31:2379"]
         caFrom: ca.crt
-        certFrom: ./ca.crt
-        keyFrom: ca.key
+        certFrom: ./client.crt
+        keyFrom: client.key
 `},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
-			parse(t, row.text, fstest.MapFS{
-				"ca.crt": {Data: []byte("-----BEGIN CERTIFICATE-----\nMIIB\n")},
-				"ca.key": {Data: []byte("-----BEGIN EC PRIVATE KEY-----\nMIIB\n")},
-			})
+			files := fstest.MapFS{}
+			for _, name := range []string{"ca.crt", "client.crt", "client.key"} {
+				data, err := os.ReadFile("../../testdata/clusters/external-etcd/etcd/" + name)
+				require.NoError(t, err)
+				files[name] = &fstest.MapFile{Data: data}
+			}
+			parse(t, row.text, files)
 		})
 	}
 }

@@ -41,6 +41,7 @@ func (v *checker) delivery(d *Delivery, at *yamltext.Location) {
 		return
 	}
 	v.deliveryURL(d, at.Key("url"))
+	v.early(d.BodyURL("node", ""), at.Key("url"))
 	v.trustedCA(d.CA, d.CAFrom, d.URL, at, "url")
 	if d.AllowHTTP && strings.HasPrefix(d.URL, "https://") {
 		v.report(at.Key("allowHTTP"), "allows what url does not need; remove it")

@@ -15,6 +15,9 @@ import (
 // Stubs are files whose name server is a resolver on the machine itself. CoreDNS would ask itself.
 var Stubs = []string{"/run/systemd/resolve/stub-resolv.conf", "/usr/lib/systemd/resolv.conf"}
 
+// resolvedFile has the name servers that systemd-resolved asks.
+const resolvedFile = "/run/systemd/resolve/resolv.conf"
+
 // resolver checks that the resolver configuration that pods get is not that of a resolver on the
 // machine: with systemd-resolved, /etc/resolv.conf is.
 func (v *checker) resolver(m settings) {
@@ -26,6 +29,11 @@ func (v *checker) resolver(m settings) {
 		v.reportKey(m, []string{"profile", "resolvConf"}, why, quote(m.Profile.ResolvConf), m.OS)
 	case slices.Contains(Stubs, set):
 		v.reportKey(m, []string{"kubelet", "resolvConf"}, why, quote(set), m.OS)
+	case set == resolvedFile && m.system().ResolvConf == "/etc/resolv.conf" &&
+		m.Profile.ResolvConf != set && m.OS != "":
+		v.reportKey(m, []string{"kubelet", "resolvConf"}, "%s is written by systemd-resolved, "+
+			"which %s does not have; remove it, or write profile: {resolvConf: %[1]s} if the "+
+			"image has it", quote(set), m.OS)
 	case set == "/etc/resolv.conf" && m.system().ResolvConf != set && m.Profile.ResolvConf != set:
 		v.reportKey(m, []string{"kubelet", "resolvConf"}, why+", or write profile: "+
 			"{resolvConf: %[1]s} if the image has no systemd-resolved", quote(set), m.OS)

@@ -121,6 +121,7 @@ func (v *checker) externalEtcd(e *Etcd, at *yamltext.Location) {
 	v.pem(e.External.CertFrom, certificate, "CERTIFICATE-----", external.Key("certFrom"))
 	v.pem(e.External.KeyFrom, "a private key that is not encrypted (BEGIN PRIVATE KEY)",
 		"PRIVATE KEY-----", external.Key("keyFrom"))
+	v.clientPair(e.External.CertFrom, e.External.KeyFrom, "member of etcd", external)
 }
 
 // endsInPort matches a URL without a path that has a port. etcd's client gives what stands behind
@@ -135,6 +136,7 @@ func (v *checker) etcdEndpoints(endpoints []string, at *yamltext.Location) {
 	seen := map[string]int{}
 	for i, endpoint := range endpoints {
 		here := at.Index(i)
+		v.early(endpoint, here)
 		first, ok := seen[endpoint]
 		problem := urlProblem(endpoint, "https")
 		switch {

@@ -131,6 +131,9 @@ func (v *checker) registries(list []Registry, at *yamltext.Location) {
 		}
 		v.registryAccess(&r, here)
 		for j, mirror := range r.Mirrors {
+			if r.MirrorsOnly {
+				v.early(mirror, here.Key("mirrors").Index(j))
+			}
 			if problem := urlProblem(mirror, "https", "http"); problem != "" {
 				v.report(here.Key("mirrors").Index(j), "%s", problem)
 			} else if !urlText.MatchString(mirror) {

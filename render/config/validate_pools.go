@@ -27,7 +27,11 @@ func (v *checker) pools() {
 		} else {
 			seen[p.Name] = i
 		}
-		v.span(p.TokenLifetime, at.Key("tokenLifetime"))
+		v.window(p.TokenLifetime, at.Key("tokenLifetime"))
+		if _, ok := p.Kubelet["providerID"]; ok {
+			v.report(at.Key("kubelet").Key("providerID"), "is the ID of one instance, and each "+
+				"machine of the pool would have it; remove it")
+		}
 		v.nodeAddress(i, at.Key("nodeAddress"))
 		v.patches(p.Patches, at.Key("patches"))
 		v.machine(&p.Machine, roleWorker, at)
@@ -79,11 +83,15 @@ func (v *checker) nodeAddress(i int, at *yamltext.Location) {
 			v.report(here, "%s is %s, and the cluster is %s; remove it",
 				p, family(is4), families(v.pods))
 		}
-		for j, s := range v.pods {
+		for _, s := range slices.Concat(v.pods, v.services) {
 			if s.IsValid() && s.Overlaps(p) {
-				v.report(here, "%s overlaps network.podSubnets[%d] %s; "+
-					"write the network of the machines", p, j, s)
+				v.report(here, "%s overlaps %s, a network of pods or Services; "+
+					"write the network of the machines", p, s)
 			}
+		}
+		if p.Addr().IsLoopback() {
+			v.report(here, "%s has the addresses of each machine's own loopback; write the "+
+				"network of the machines", p)
 		}
 	}
 }

@@ -35,6 +35,7 @@ func (v *checker) proxyURL(text string, at *yamltext.Location) {
 	if text == "" {
 		return
 	}
+	v.early(text, at)
 	problem := urlProblem(text, "http", "https")
 	switch {
 	case userInURL.MatchString(text):

@@ -52,21 +52,26 @@ func (v *checker) clientCert(r *Registry, at *yamltext.Location) {
 		v.report(at.Key(missing), "missing: a certificate and its key belong together; write both")
 		return
 	}
-	cert, key := v.c.Text(r.CertFrom), v.c.Text(r.KeyFrom)
+	v.clientPair(r.CertFrom, r.KeyFrom, "registry", at)
+}
+
+// clientPair checks the files of a certificate that a client shows a server, and of its key.
+func (v *checker) clientPair(certFrom, keyFrom, server string, at *yamltext.Location) {
+	cert, key := v.c.Text(certFrom), v.c.Text(keyFrom)
 	if cert == nil || key == nil {
 		return
 	}
 	pair, err := tls.X509KeyPair(cert, key)
 	if err != nil {
 		v.report(at.Key("keyFrom"), "%s and %s are no certificate with its key (PEM, not "+
-			"encrypted); name the two files of one pair", quote(r.CertFrom), quote(r.KeyFrom))
+			"encrypted); name the two files of one pair", quote(certFrom), quote(keyFrom))
 		return
 	}
 	uses := pair.Leaf.ExtKeyUsage
 	if len(uses) > 0 && !slices.Contains(uses, x509.ExtKeyUsageClientAuth) &&
 		!slices.Contains(uses, x509.ExtKeyUsageAny) {
-		v.report(at.Key("certFrom"), "%s is a certificate for servers alone, which no registry "+
-			"takes from a client; name one with the use clientAuth", quote(r.CertFrom))
+		v.report(at.Key("certFrom"), "%s is a certificate for servers alone, which no %s takes "+
+			"from a client; name one with the use clientAuth", quote(certFrom), server)
 	}
 }
 

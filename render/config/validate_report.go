@@ -20,6 +20,7 @@ func (v *checker) announcing(r *Report, at *yamltext.Location) {
 		}
 		return
 	}
+	v.early(r.URL, at.Key("url"))
 	problem := urlProblem(r.URL, "http", "https")
 	switch {
 	case problem != "":

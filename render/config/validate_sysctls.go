@@ -70,6 +70,14 @@ var neededSysctls = []neededSysctl{
 	},
 	{"fs.file-max", "<65536", always, "the programs of the machine run out of open files"},
 	{"fs.nr_open", "<65536", always, "containerd and the kubelet cannot open the files they need"},
+	{
+		"fs.inotify.max_user_instances", "<64", always,
+		"the kubelet and systemd cannot watch their files",
+	},
+	{
+		"fs.inotify.max_user_watches", "<1024", always,
+		"the kubelet and systemd cannot watch their files",
+	},
 	{"kernel.pid_max", "<4096", always, "the machine runs out of processes"},
 	{"kernel.threads-max", "<4096", always, "the machine runs out of threads"},
 }

@@ -83,9 +83,16 @@ func programOf(image string) string {
 // imageVersion matches the version in the tag of an image.
 var imageVersion = regexp.MustCompile(`:v1\.([0-9]{1,3})\.[0-9]+[^/]*$`)
 
+// oldEtcd matches the version of an etcd before 3.5 in the tag of an image.
+var oldEtcd = regexp.MustCompile(`:v?(2|3\.[0-4])\.[0-9]+`)
+
 // imageMinor checks that an image of Kubernetes is of the cluster's minor, if its tag says one. The
 // flags and configuration files are those of that minor.
 func (v *checker) imageMinor(image, name string, at *yamltext.Location) {
+	if old := oldEtcd.FindString(image); name == target.Etcd && old != "" {
+		v.report(at, "%s is of etcd %s, which exits with flags that kiln writes; write an image "+
+			"of 3.5 or later", quote(image), strings.TrimLeft(old, ":v"))
+	}
 	m := imageVersion.FindStringSubmatch(image)
 	known := v.version != version{} && strings.HasPrefix(name, "kube-") && name != target.KubeVIP
 	if m != nil && known && m[1] != strconv.Itoa(v.version.minor) {

@@ -63,6 +63,7 @@ var kubeletRules = inType("config/v1beta1.KubeletConfiguration ", map[string]Rul
 	"registryBurst":                   NotNegative,
 	"registryPullQPS":                 NotNegative,
 	"reservedSystemCPUs":              {Check: cpuList},
+	"runtimeRequestTimeout":           lasting(time.Second, math.MaxInt64),
 	"shutdownGracePeriod":             lasting(time.Second, math.MaxInt64),
 	"shutdownGracePeriodCriticalPods": lasting(time.Second, math.MaxInt64),
 	"systemReserved":                  {Check: reserved},
