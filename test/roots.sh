@@ -60,6 +60,7 @@ root() {
   [[ ! -d $work/$name ]] || return 0
   rm -rf "$work/$name.part"
   mmdebstrap --quiet --variant=minbase --include="$bare" "$2" "$work/$name.part"
+  printf '127.0.0.1 localhost\n::1 localhost\n' >"$work/$name.part/etc/hosts" # no system lacks it
   mv "$work/$name.part" "$work/$name"
 }
 

@@ -22,7 +22,7 @@ const registryName = "registry.example.com"
 // programs on this computer, and requires that the lines that --push prints are those of the page.
 func TestAirGap(t *testing.T) {
 	t.Parallel()
-	need.Basic(t, "ssh-keygen")
+	need.Program(t, "ssh-keygen")
 	outside, site := loopback.New(), loopback.New()
 	t.Cleanup(outside.Close)
 	t.Cleanup(site.Close)

@@ -136,6 +136,9 @@ func Init(o InitOptions) []byte {
 	if at.VIP && o.ControlPlanes == 1 {
 		at.Endpoint, at.VIP = "", false
 	}
+	if host, _, _ := splitEndpoint(o.Endpoint); host != "" && !readAddress(host).IsValid() {
+		at.VIP = false // the name of a load balancer
+	}
 	values := struct {
 		InitOptions
 		place

@@ -143,6 +143,10 @@ var Things = []Thing{
 		Tests: []string{"TestScripts"}, look: program("setsid"),
 	},
 	{
+		Name: "ssh-keygen", Gap: "the signature of an archive is not checked as its page says",
+		Tests: []string{"TestAirGap"}, look: program("ssh-keygen"),
+	},
+	{
 		Name: "strace",
 		Gap: "no file system refuses to sync a folder, and nobody looks at how cloud-init makes " +
 			"secret files",

@@ -95,6 +95,7 @@ format=$(qemu-img info "$image" | sed -n 's/^file format: //p')
 mkdir -m 700 "$dir"
 dir=$(cd "$dir" && pwd)
 : >"$dir/made-by-up.sh" # down.sh removes no other folder
+echo '*' >"$dir/.gitignore"
 key=${KILN_SSH_KEY:+$(cat "$KILN_SSH_KEY")}
 [ -z "${KILN_LOCK:-}" ] || cp "$KILN_LOCK" "$dir/cluster.lock.yaml"
 cd "$dir"
@@ -217,6 +218,7 @@ are_ready() {
     done
   done
 }
+trap 'say "what runs goes on: $here/down.sh ends it"; exit 130' INT TERM
 asked=$begun to=hostfwd=tcp:127.0.0.1
 power_on cp-1
 say "the control plane boots; its console is in $dir/cp-1.log"
