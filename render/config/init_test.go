@@ -88,14 +88,17 @@ func requirePlaceholders(t *testing.T, text []byte) {
 func TestInitValues(t *testing.T) {
 	t.Parallel()
 	const key = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIDPYHr4Z8tYmbYZJHDCMYLWZqQYpVZoMo/Yq7vqvgLCS a"
-	text := config.Init(config.InitOptions{
-		Name: "a", OS: "ubuntu", Platform: "nocloud", Arch: "amd64", ControlPlanes: 3, Workers: 1,
-		Endpoint: "lb.test:6443", SSHKey: key,
-		Addresses: []string{"10.1.0.1", "10.1.0.2", "10.1.0.3", "10.1.0.4"},
-	})
-	c, err := config.Parse("c.yaml", text, nil)
-	require.NoError(t, err, string(text))
-	require.Equal(t, "lb.test:6443", c.Spec.Endpoint)
-	require.Equal(t, []string{"10.1.0.4"}, c.Spec.Nodes[3].Addresses)
-	require.Equal(t, []string{key}, c.Spec.Machines.SSHAuthorizedKeys)
+	for _, platform := range []string{"nocloud", "metal"} {
+		text := config.Init(config.InitOptions{
+			Name: "a", OS: "ubuntu", Platform: platform, Arch: "amd64", ControlPlanes: 3,
+			Workers: 1, Endpoint: "lb.test:6443", SSHKey: key,
+			Addresses: []string{"10.1.0.1", "10.1.0.2", "10.1.0.3", "10.1.0.4"},
+		})
+		c, err := config.Parse("c.yaml", text, nil)
+		require.NoError(t, err, string(text))
+		require.Equal(t, "lb.test:6443", c.Spec.Endpoint)
+		require.Nil(t, c.Spec.ControlPlane.VIP)
+		require.Equal(t, []string{"10.1.0.4"}, c.Spec.Nodes[3].Addresses)
+		require.Equal(t, []string{key}, c.Spec.Machines.SSHAuthorizedKeys)
+	}
 }
