@@ -94,7 +94,7 @@ func filePathProblem(name string) string {
 		}
 	}
 	for _, folder := range ownFolders {
-		if below(folder, name) {
+		if below(folder, name) && !below(seccompFolder, name) {
 			return "lies in " + folder + ", which is kiln's with everything in it: the fields of " +
 				"cluster.yaml and patches change what is there; write a file of your own " +
 				"elsewhere, such as below /etc or /opt"
@@ -136,10 +136,13 @@ func PathProblem(name string) string {
 	return ""
 }
 
+// seccompFolder is where the kubelet looks for the profiles of pods, and for nothing of kiln's.
+const seccompFolder = "/var/lib/kubelet/seccomp"
+
 // ownPath reports whether kiln writes the file at a path, or anything in its folder.
 func ownPath(name string) bool {
 	for _, folder := range ownFolders {
-		if below(folder, name) {
+		if below(folder, name) && !below(seccompFolder, name) {
 			return true
 		}
 	}

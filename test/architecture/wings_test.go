@@ -36,9 +36,9 @@ var wings = []wing{
 	{"machine", []string{"render/machine", "manifests", "patches", "templates"}, 12994},
 	{"pki", []string{"pki"}, 4383},
 	{"plan", []string{"render/plan"}, 1862},
-	{"config", []string{"render/config"}, 13112},
+	{"config", []string{"render/config"}, 13115},
 	{"facts", []string{"render/facts"}, 2175},
-	{"kube", []string{"render/kube"}, 5859},
+	{"kube", []string{"render/kube"}, 5862},
 	{"folder", []string{"render/folder"}, 1839},
 	{"text", []string{"render/text"}, 3026},
 }

@@ -62,6 +62,9 @@ func (c *Checker) admission(w *walk, o map[string]any, root *yamltext.Location) 
 		version, _ := settings["apiVersion"].(string)
 		name, _ := settings["kind"].(string)
 		pluginName, _ := plugin["name"].(string)
+		if file, _ := plugin["path"].(string); file != "" && settings == nil {
+			continue // its settings are in that file
+		}
 		if bare := bareSettings[pluginName]; bare.key != "" && version == "" && name == "" {
 			w.bare(settings, bare.key, bare.fields, at.Key("configuration"))
 			continue

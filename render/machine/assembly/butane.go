@@ -153,6 +153,12 @@ type remote struct {
 }
 
 // refused returns a problem for each thing that Butane takes and a machine of kiln's cannot have:
+// imageLabels are those of partitions and file systems that the images of Flatcar and Fedora CoreOS
+// have, and which these systems mount themselves.
+var imageLabels = []string{
+	"boot", "root", "EFI-SYSTEM", "OEM", "ROOT", "USR-A", "USR-B", "BIOS-BOOT",
+}
+
 // the rules of files, cloudConfig and the machine's programs hold for snippets too.
 func (t *tree) refused(field string, extra *node.Node) (problems config.Problems) {
 	report := func(format string, args ...any) {
@@ -201,11 +207,13 @@ func (t *tree) refused(field string, extra *node.Node) (problems config.Problems
 		}
 		folder, label := path.Split(f.Device)
 		near := wording.Nearest(label, made[folder])
-		if near != "" && near != label && !bytes.Contains(extra.Extra, []byte(folder+near+`"`)) {
+		ofImage := slices.Contains(imageLabels, label)
+		if near != "" && near != label && !ofImage &&
+			!bytes.Contains(extra.Extra, []byte(folder+near+`"`)) {
 			report("storage: nothing in this snippet makes %s, and Ignition waits for it in vain; "+
 				"it makes %s%s", f.Device, folder, near)
 		}
-		if f.Path != "" && !slices.ContainsFunc(extra.Files, mounts) {
+		if f.Path != "" && !ofImage && !slices.ContainsFunc(extra.Files, mounts) {
 			report("storage: %s is mounted at %s while Ignition runs, and never again; write "+
 				"with_mount_unit: true", f.Device, f.Path)
 		}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"net/url"
+	"path"
 	"slices"
 	"strings"
 	"time"
@@ -21,6 +22,9 @@ type cri struct {
 	DisabledPlugins []string          `toml:"disabled_plugins"`
 	ProxyPlugins    map[string]table  `toml:"proxy_plugins"`
 	Timeouts        map[string]string `toml:"timeouts"`
+	Root            string            `toml:"root"`
+	State           string            `toml:"state"`
+	OOMScore        int               `toml:"oom_score"`
 	GRPC            struct {
 		Address string `toml:"address"`
 	} `toml:"grpc"`
@@ -32,7 +36,9 @@ type cri struct {
 			SystemdCgroup bool   `toml:"systemd_cgroup"`
 			EnableCDI     bool   `toml:"enable_cdi"`
 			MaxDownloads  int    `toml:"max_concurrent_downloads"`
+			MaxLine       int    `toml:"max_container_log_line_size"`
 			Progress      string `toml:"image_pull_progress_timeout"`
+			Idle          string `toml:"stream_idle_timeout"`
 			Ports         bool   `toml:"enable_unprivileged_ports"`
 			ICMP          bool   `toml:"enable_unprivileged_icmp"`
 			DeviceOwner   bool   `toml:"device_ownership_from_security_context"`
@@ -85,10 +91,27 @@ func Refused(text string) error {
 	if address := c.GRPC.Address; address != "" && address != socket {
 		refuse("grpc.address: the kubelet and the first boot ask at %s; remove it", socket)
 	}
+	for _, plugin := range c.DisabledPlugins {
+		if slices.Contains(neededPlugins, plugin) {
+			refuse("disabled_plugins turns off %s, without which CRI is not loaded; remove it",
+				plugin)
+		}
+	}
+	if c.Root != "" && c.Root == c.State {
+		refuse("root and state are the same folder, with which containerd exits; write another one")
+	}
 	for _, name := range slices.Sorted(maps.Keys(c.Timeouts)) {
 		if _, err := time.ParseDuration(c.Timeouts[name]); err != nil {
 			refuse("timeouts.%q: %q is not a duration, such as 5s, and containerd "+
 				"exits", name, c.Timeouts[name])
+		}
+	}
+	for _, set := range []struct{ name, value string }{
+		{"image_pull_progress_timeout", settings.Progress}, {"stream_idle_timeout", settings.Idle},
+	} {
+		if _, err := time.ParseDuration(set.value); set.value != "" && err != nil {
+			refuse("%s: %q is not a duration, such as 5m, and containerd does not load CRI",
+				set.name, set.value)
 		}
 	}
 	if level := c.Debug.Level; level != "" && !slices.Contains(levels, level) {
@@ -134,6 +157,9 @@ func Refused(text string) error {
 		case r.Type == "":
 			refuse("runtimes.%s has no runtime_type; write one, such as "+
 				"io.containerd.runc.v2", name)
+		case !path.IsAbs(r.Type) && !strings.Contains(r.Type, "."):
+			refuse("runtimes.%s: %q is not a runtime_type; write one such as "+
+				"io.containerd.kata.v2, or the path of a shim", name, r.Type)
 		case runc && r.Options["SystemdCgroup"] != true:
 			refuse("runtimes.%s puts its pods into cgroups of its own, beside those of the "+
 				"kubelet and systemd, which end them; write SystemdCgroup = true into its "+
@@ -141,6 +167,13 @@ func Refused(text string) error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// neededPlugins are those that CRI asks for, with the snapshotter that kiln leaves as it is.
+var neededPlugins = []string{
+	"io.containerd.snapshotter.v1.overlayfs", "io.containerd.runtime.v2.task",
+	"io.containerd.content.v1.content", "io.containerd.metadata.v1.bolt",
+	"io.containerd.gc.v1.scheduler", "io.containerd.event.v1.exchange",
 }
 
 // PasswordPlace says where the password of a registry belongs.
