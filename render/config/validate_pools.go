@@ -27,7 +27,7 @@ func (v *checker) pools() {
 		} else {
 			seen[p.Name] = i
 		}
-		v.window(p.TokenLifetime, at.Key("tokenLifetime"))
+		v.span(p.TokenLifetime, at.Key("tokenLifetime"))
 		if _, ok := p.Kubelet["providerID"]; ok {
 			v.report(at.Key("kubelet").Key("providerID"), "is the ID of one instance, and each "+
 				"machine of the pool would have it; remove it")

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"testing/fstest"
 
 	"github.com/stretchr/testify/require"
 
@@ -251,9 +250,9 @@ func TestEtcdMembers(t *testing.T) {
     etcd:
       external:
         endpoints: ['https://etcd.example.com:2379']
-        caFrom: a
-        certFrom: a
-        keyFrom: b
+        caFrom: ca.crt
+        certFrom: client.crt
+        keyFrom: client.key
 `
 		second = "  - {name: cp-2, role: control-plane, addresses: [10.0.0.12]}\n"
 		own    = "  - {name: etcd-1, role: etcd, addresses: [10.0.0.31]}\n"
@@ -280,10 +279,7 @@ func TestEtcdMembers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			text := head + version + debian + row.spec + first + row.nodes
-			c, err := config.Parse("cluster.yaml", []byte(text), fstest.MapFS{
-				"a": {Data: []byte("-----BEGIN CERTIFICATE-----\n")},
-				"b": {Data: []byte("-----BEGIN PRIVATE KEY-----\n")},
-			})
+			c, err := config.Parse("cluster.yaml", []byte(text), etcdFiles)
 			require.NoError(t, err)
 			p := plan.New(c)
 			var members []string

@@ -2,9 +2,9 @@ package plan_test
 
 import (
 	"net/http"
+	"os"
 	"regexp"
 	"testing"
-	"testing/fstest"
 
 	"github.com/stretchr/testify/require"
 
@@ -29,9 +29,9 @@ spec:
     etcd:
       external:
         endpoints: ["https://etcd.example.org:2379", "https://[fd00:3::1]:2379"]
-        caFrom: etcd.crt
-        certFrom: etcd.crt
-        keyFrom: etcd.key
+        caFrom: ca.crt
+        certFrom: client.crt
+        keyFrom: client.key
   machines:
     os: flatcar
     proxy:
@@ -41,13 +41,13 @@ spec:
   - {name: cp-1, role: control-plane, addresses: [10.0.0.11, "fd00::11"]}
   - {name: w-1, role: worker, addresses: [10.0.7.21, "fd00:0:0:7::21"]}
   - {name: w-2, role: worker, addresses: [10.0.7.22, "fd00:0:0:7::22"]}
-`), fstest.MapFS{
-		"etcd.crt": {Data: []byte("-----BEGIN CERTIFICATE-----\n-----END CERTIFICATE-----\n")},
-		"etcd.key": {Data: []byte("-----BEGIN PRIVATE KEY-----\n-----END PRIVATE KEY-----\n")},
-	})
+`), etcdFiles)
 	require.NoError(t, err)
 	return plan.New(c)
 }
+
+// etcdFiles has ca.crt, client.crt and client.key for an external etcd.
+var etcdFiles = os.DirFS("../../testdata/clusters/external-etcd/etcd")
 
 // TestProxyVariables asks Go itself, as Kubernetes and containerd do. It runs alone because
 // net/http reads the environment once in a process.

@@ -33,7 +33,7 @@ var wings = []wing{
 	{"twin", []string{"render/twin"}, 5012},
 	{"pack", []string{"render/pack"}, 3581},
 	{"secret", []string{"render/secret"}, 762},
-	{"machine", []string{"render/machine", "manifests", "patches", "templates"}, 12994},
+	{"machine", []string{"render/machine", "manifests", "patches", "templates"}, 13035},
 	{"pki", []string{"pki"}, 4383},
 	{"plan", []string{"render/plan"}, 1862},
 	{"config", []string{"render/config"}, 13115},
