@@ -26,7 +26,7 @@ var harmful = []struct {
 		"kubelet.service", "Private(Mounts|Tmp|Devices)|ProtectControlGroups|ProtectKernelTunables",
 		isOn, "what it mounts for pods stays hidden from containerd",
 	},
-	{"", "Private(Network|Users)", isOn, "it has the machine's network and users no more"},
+	{"", "Private(Network|Users)", isOn, "it no longer has the network and users of the machine"},
 	{
 		"", "ProtectSystem", regexp.MustCompile(`^strict$`).MatchString,
 		"it cannot write where it has to",
@@ -68,7 +68,8 @@ func isOn(value string) bool {
 // sizeUnits are the suffixes of sizes in units of systemd, to the base of 1024.
 var sizeUnits = []string{"", "K", "M", "G", "T"}
 
-// isBelow returns whether a value is a number, or a size with a suffix, below the least one.
+// isBelow returns a function that reports whether a number, or a size with a suffix, is below the
+// least one.
 func isBelow(least float64) func(string) bool {
 	return func(value string) bool {
 		soft, _, _ := strings.Cut(value, ":")

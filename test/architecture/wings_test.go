@@ -29,7 +29,7 @@ var wings = []wing{
 	{"fleet", []string{"render/fleet"}, 7357},
 	{"driver", []string{"render"}, 1945},
 	{"explain", []string{"render/explain"}, 783},
-	{"check", []string{"render/check"}, 4591},
+	{"check", []string{"render/check"}, 4592},
 	{"twin", []string{"render/twin"}, 5012},
 	{"pack", []string{"render/pack"}, 3581},
 	{"secret", []string{"render/secret"}, 762},
