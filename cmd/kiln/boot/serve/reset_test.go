@@ -100,6 +100,9 @@ func TestFullPoolReadsNothing(t *testing.T) {
 func TestCutOffLines(t *testing.T) {
 	t.Parallel()
 	r := start(t, example(t), nil)
+	require.Eventually(t, func() bool { // the window is open: these requests wait for no listener
+		return strings.Contains(r.log.String(), `"event":"start"`)
+	}, 10*time.Second, time.Millisecond, "%s", r.log)
 	for range 1200 {
 		request := httptest.NewRequestWithContext(t.Context(), http.MethodGet,
 			"/cp-1/config.ign", nil)
@@ -109,7 +112,7 @@ func TestCutOffLines(t *testing.T) {
 	require.Eventually(t, func() bool { // they are written beside the answers
 		lines = strings.Count(r.log.String(), `"decision":"cut off"`)
 		return lines > 0
-	}, 10*time.Second, 10*time.Millisecond)
+	}, 10*time.Second, 10*time.Millisecond, "%s", r.log)
 	require.Less(t, lines, 1150)
 	require.Positive(t, r.LostLines())
 }
