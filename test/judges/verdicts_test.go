@@ -66,10 +66,10 @@ func TestVerdicts(t *testing.T) {
 	t.Logf("%s: %d refused and %d accepted flags and gates", minor, refused, accepted)
 }
 
-// ours are messages of kiln's own: about flags that it writes itself, of the profile, and about
-// paths that a program does not read at its start.
+// ours are messages of kiln's own: about flags that it writes itself, of the profile, about paths
+// that a program does not read at its start, and about controllers without workers.
 var ours = regexp.MustCompile(" is set by kiln; | is reserved: |" +
-	", which security.profile cis needs|is not an absolute path")
+	", which security.profile cis needs|is not an absolute path|a controller that does nothing")
 
 // stricter are flags of which kiln refuses a value that the program takes, because it does nothing
 // there: it belongs to something that is off, or is not what it seems, or probes ask elsewhere.
@@ -79,7 +79,8 @@ var stricter = []string{
 	"audit-webhook-batch-buffer-size", "audit-webhook-batch-max-size", "audit-webhook-mode",
 	"audit-webhook-version", "bind-address", "cloud-provider", "controllers",
 	"endpoint-reconciler-type", "force-new-cluster", "goaway-chance", "leader-elect-resource-name",
-	"leader-elect-resource-namespace", "max-txn-ops", "request-timeout",
+	"leader-elect-resource-namespace", "max-request-bytes", "max-txn-ops", "quota-backend-bytes",
+	"request-timeout",
 	"cgroups-per-qos", "cpu-manager-policy", "cpu-manager-policy-options", "eviction-hard",
 	"eviction-soft", "image-gc-high-threshold", "image-gc-low-threshold", "kube-reserved",
 	"memory-manager-policy", "reserved-cpus", "reserved-memory", "system-cgroups",
