@@ -18,21 +18,22 @@ var programUnits = []string{"kubelet.service", "containerd.service"}
 // harmful are settings of a drop-in with which one of these services, or the named one, does not
 // start, or starts no pod (systemd.exec(5), systemd.service(5), systemd.resource-control(5)).
 var harmful = []struct {
-	unit, name string // name is a regular expression
-	wrong      func(value string) bool
-	why        string
+	unit, names string // names of settings, with blanks between them
+	wrong       func(value string) bool
+	why         string
 }{
 	{
-		"kubelet.service", "Private(Mounts|Tmp|Devices)|ProtectControlGroups|ProtectKernelTunables",
+		"kubelet.service",
+		"PrivateMounts PrivateTmp PrivateDevices ProtectControlGroups ProtectKernelTunables",
 		isOn, "what it mounts for pods stays hidden from containerd",
 	},
-	{"", "Private(Network|Users)", isOn, "it no longer has the network and users of the machine"},
+	{"", "PrivateNetwork PrivateUsers", isOn, "it no longer has the machine's network and users"},
 	{
-		"", "ProtectSystem", regexp.MustCompile(`^strict$`).MatchString,
+		"", "ProtectSystem", func(v string) bool { return v == "strict" },
 		"it cannot write where it has to",
 	},
 	{
-		"", "ReadOnlyPaths|InaccessiblePaths|TemporaryFileSystem",
+		"", "ReadOnlyPaths InaccessiblePaths TemporaryFileSystem",
 		regexp.MustCompile(`(^|\s)[-+]*/((var(/lib)?|run|sys|proc)/?)?([\s:]|$)`).MatchString,
 		"it cannot write where it has to",
 	},
@@ -50,11 +51,11 @@ var harmful = []struct {
 		"", "RuntimeMaxSec", func(v string) bool { return v != "" && v != "infinity" },
 		"systemd ends it after that time",
 	},
-	{"", "TasksMax|LimitNPROC", isBelow(100), "it runs out of threads"},
+	{"", "TasksMax LimitNPROC", isBelow(100), "it runs out of threads"},
 	{"", "LimitNOFILE", isBelow(1024), "it runs out of open files"},
-	{"", "Memory(Max|High)", isBelow(64 << 20), "it has too little memory to start"},
+	{"", "MemoryMax MemoryHigh", isBelow(64 << 20), "it has too little memory to start"},
 	{
-		"", "Requires|BindsTo|Requisite",
+		"", "Requires BindsTo Requisite",
 		regexp.MustCompile(`\bdocker\.(service|socket)\b`).MatchString,
 		"it waits for docker, which kiln does not install",
 	},
@@ -96,7 +97,7 @@ func (c *inspection) checkDropIn(f *node.File) {
 	set := unitSettings(string(f.Content))
 	for _, s := range set {
 		for _, h := range harmful {
-			named := regexp.MustCompile("^(" + h.name + ")$").MatchString(s.name)
+			named := slices.Contains(strings.Fields(h.names), s.name)
 			if named && (h.unit == "" || h.unit == unit) && h.wrong(s.value) {
 				c.failFile(f, "with "+s.name+" as it is here "+unit+" starts no pods: "+h.why+
 					"; remove the line")
@@ -110,8 +111,8 @@ func (c *inspection) checkDropIn(f *node.File) {
 				unit+" does not start without it; write EnvironmentFile=-"+s.value)
 		}
 	}
-	i := slices.IndexFunc(set, func(s unitSetting) bool { return s.name == "ExecStart" })
-	if i >= 0 && set[i].value != "" && unit == "containerd.service" {
+	first := slices.IndexFunc(set, func(s unitSetting) bool { return s.name == "ExecStart" })
+	if first >= 0 && set[first].value != "" && unit == "containerd.service" {
 		c.failFile(f, "adds a second ExecStart, with which systemd refuses the service; write a "+
 			"line ExecStart= without a value before it")
 	}

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"path"
 	"regexp"
 	"slices"
 	"strconv"
@@ -55,6 +56,7 @@ func (v *checker) images() {
 	at, components := v.spec.Key("images"), target.ComponentNames()
 	for name, image := range v.c.Spec.Images {
 		here := at.Key(name)
+		_, repository, _ := target.ImageParts(image)
 		switch {
 		case !slices.Contains(components, name):
 			v.report(here, "unknown component; the images are %s%s",
@@ -63,21 +65,15 @@ func (v *checker) images() {
 			// https://github.com/containerd/containerd/issues/13529
 			v.report(here, "the reference has a tag and a digest, with which containerd 2.3.0 "+
 				"to 2.3.3 starts no pod; remove the tag: the digest alone names the image")
-		case slices.Contains(components, programOf(image)) && programOf(image) != name:
+		case slices.Contains(components, path.Base(repository)) &&
+			path.Base(repository) != name:
 			v.report(here, "%s is an image of %s; correct its name, or the key here",
-				quote(image), programOf(image))
+				quote(image), path.Base(repository))
 		default:
 			v.image(image, name, here)
 			v.imageMinor(image, name, here)
 		}
 	}
-}
-
-// programOf returns the last part of the path of an image, without a tag or digest.
-func programOf(image string) string {
-	name, _, _ := strings.Cut(image[strings.LastIndex(image, "/")+1:], "@")
-	name, _, _ = strings.Cut(name, ":")
-	return name
 }
 
 // imageVersion matches the version in the tag of an image.

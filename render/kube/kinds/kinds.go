@@ -5,7 +5,7 @@
 // The fields of all kinds are a table, fields.txt, made from the types of Kubernetes itself; the
 // types would make the program larger by 5 MB. The rules of values are tables too: rules_*.go,
 // workload_rules.go and object_rules.go. In every minor, test/judges holds the fields, and the
-// rules of kubelet, kube-proxy and Corefile, to the code of Kubernetes.
+// rules of kubelet, kube-proxy, kube-scheduler and Corefile, to the code of Kubernetes.
 package kinds
 
 import (

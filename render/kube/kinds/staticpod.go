@@ -9,10 +9,10 @@ import (
 	core "k8s.io/api/core/v1"
 )
 
-// noReferences reports what a static pod may not have, because the kubelet starts it without an API
-// server: HasAPIObjectReference in pkg/api/pod/util.go of Kubernetes 1.36.3, behind the feature
-// gate PreventStaticPodAPIReferences, on since 1.34.
-func noReferences(f *Fault, data []byte) {
+// startsAlone reports what keeps a static pod from starting on its machine. The kubelet starts it
+// without an API server, so it may not refer to objects: HasAPIObjectReference in pkg/api/pod/
+// util.go of Kubernetes 1.36.3, behind the gate PreventStaticPodAPIReferences, on since 1.34.
+func startsAlone(f *Fault, data []byte) {
 	pod, ok := Decode[core.Pod](data)
 	if !ok {
 		return

@@ -108,4 +108,4 @@ var workloadDocuments = map[string][]Document{
 }
 
 // StaticPod are the rules that the kubelet adds for static pods.
-var StaticPod = []Document{noReferences}
+var StaticPod = []Document{startsAlone}

@@ -152,13 +152,13 @@ type remote struct {
 	Verification struct{ Hash string }
 }
 
-// refused returns a problem for each thing that Butane takes and a machine of kiln's cannot have:
 // imageLabels are those of partitions and file systems that the images of Flatcar and Fedora CoreOS
 // have, and which these systems mount themselves.
 var imageLabels = []string{
 	"boot", "root", "EFI-SYSTEM", "OEM", "ROOT", "USR-A", "USR-B", "BIOS-BOOT",
 }
 
+// refused returns a problem for each thing that Butane takes and a machine of kiln's cannot have:
 // the rules of files, cloudConfig and the machine's programs hold for snippets too.
 func (t *tree) refused(field string, extra *node.Node) (problems config.Problems) {
 	report := func(format string, args ...any) {
