@@ -3,6 +3,7 @@ package config
 import (
 	"fmt"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -110,16 +111,19 @@ func filePathProblem(name string) string {
 	return "is written by kiln; use the fields of cluster.yaml or a patch instead"
 }
 
+// unitEscape is a character of a unit's name as systemd writes it: systemd.unit(5).
+var unitEscape = regexp.MustCompile(`\\x[0-9a-f]{2}`)
+
 // PathProblem returns why the first boot cannot verify a path, "" if it can. Its list of files has
-// a line for each of them, which the shell reads as words, and sha256sum and stat print a name with
-// a backslash or a line end in another form.
+// a line for each of them, which the shell reads as words. A backslash is there in names of units
+// alone, in an escape of systemd's: echo of some shells takes others for a character.
 func PathProblem(name string) string {
 	switch {
 	case hasControl(name):
 		return "has a control character, a line end or another character that cannot be seen; " +
 			"remove it"
-	case strings.Contains(name, `\`):
-		return `has a backslash, with which the first boot cannot verify a file; remove it`
+	case strings.Contains(unitEscape.ReplaceAllString(name, ""), `\`):
+		return `has a backslash that is no escape of systemd's, such as \x2d for '-'; remove it`
 	case len(name) >= maxPath:
 		return "is longer than 4095 bytes"
 	case strings.Count(name, "/") > maxParts:

@@ -50,7 +50,6 @@ func (v *checker) units(units []Unit, at *yamltext.Location) {
 				"write all of its settings into one entry", quote(u.Name), first)
 		} else {
 			seen[u.Name] = i
-			v.escapedName(&u, here.Key("name"))
 		}
 		v.unit(&u, here)
 		v.restart(u.Restart, here.Key("restart"))
@@ -72,16 +71,6 @@ func (v *checker) restart(units []string, at *yamltext.Location) {
 			v.report(at.Index(i), "%s is kiln's own; kiln apply starts it when it has to",
 				quote(name))
 		}
-	}
-}
-
-// escapedName reports a unit with an escape in its name, such as data-a\x2db.mount, if the unit has
-// a file: the first boot cannot verify a file with a backslash in its name.
-func (v *checker) escapedName(u *Unit, at *yamltext.Location) {
-	hasFile := u.Content != "" || u.ContentFrom != "" || len(u.DropIns) > 0
-	if hasFile && strings.Contains(u.Name, `\`) {
-		v.report(at, "%s has a backslash, with which the first boot cannot verify the unit's "+
-			"file; rename what the unit is for, or bring the file with the image", quote(u.Name))
 	}
 }
 

@@ -235,6 +235,7 @@ scenario_brought() {
   for machine in cp-1 worker-1; do
     within "$step_limit" "the static pod of one's own on $machine" own_pod_runs "$machine"
     within 1 "the drop-in of one's own on $machine" has_niceness "$machine"
+    within 1 "the mount of one's own on $machine" vm ssh "$machine" mountpoint -q /srv/own-data
   done
   within "$step_limit" "the service account reads metrics, and no other does" reads_metrics
   within "$step_limit" "a pod from the private registry is Available" private_is_available

@@ -48,7 +48,7 @@ entries() {
 		shift
 		[ ! -f "$file" ] || set -- "$@" "$file"
 	done
-	[ $# = 0 ] || sha256sum "$@" | sed 's/^/sum /'
+	[ $# = 0 ] || sha256sum -z "$@" | tr '\0' '\n' | sed 's/^/sum /'
 	file=./etc/kubernetes/manifests/etcd.yaml
 	[ ! -f "$file" ] || echo "alike $(sed -e 's|--initial-cluster=[^ "]*|--initial-cluster=|' \
 		-e 's|--initial-cluster-state=existing|--initial-cluster-state=new|' "$file" | sum)"
