@@ -3,6 +3,7 @@ package patches
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"net/url"
 	"path"
 	"reflect"
@@ -167,7 +168,7 @@ type generator struct{ file, field, name string }
 func read(root string, files map[string][]byte, withhold func(string) bool) *reader {
 	r := &reader{
 		docs:  map[string][]yamltext.Document{},
-		files: map[string][]byte{}, reached: map[string][]byte{}, read: map[string]bool{},
+		files: maps.Clone(files), reached: map[string][]byte{}, read: map[string]bool{},
 		withhold: withhold, parts: map[string]parts{}, builds: map[string]outcome{},
 		secretSources: map[string]bool{},
 	}
@@ -179,14 +180,8 @@ func read(root string, files map[string][]byte, withhold func(string) bool) *rea
 		}
 		return false
 	})
-	root = path.Clean(root)
-	r.root = root
-	for name, data := range files {
-		if root == "." || strings.HasPrefix(name, root+"/") {
-			r.files[name] = data
-		}
-	}
-	r.folder(root)
+	r.root = path.Clean(root)
+	r.folder(r.root)
 	r.checkSources()
 	r.checkSize()
 	return r
@@ -328,11 +323,11 @@ func (p place) follow(value string, kind use) string {
 		return "is absolute; name a file of the add-on by its path from this kustomization"
 	case strings.Contains(value, "//"):
 		return "has an empty part; write one /"
-	case kind != folder && p.files[name] != nil && p.dir != "." &&
-		!strings.HasPrefix(name, p.dir+"/"):
-		return "lies above or beside the folder of this kustomization, " +
-			"and kustomize reads no file from there; " +
-			"move the file, or name a folder with a kustomization of its own"
+	case kind != folder && p.dir != "." && !strings.HasPrefix(name, p.dir+"/") &&
+		!p.isFolder(name):
+		return "lies above or beside the folder of this kustomization, and kustomize reads no " +
+			"file from there; move it here, or name a folder with a kustomization of its own, in " +
+			"the folder of cluster.yaml"
 	case kind != folder && p.reach(name):
 		if kind != keyedFile {
 			p.bounded(name, yamltext.Resource)
@@ -342,9 +337,9 @@ func (p place) follow(value string, kind use) string {
 		p.folder(name)
 		return ""
 	case kind == folder:
-		return "is no folder of the add-on; only what lies in its folder can be used"
+		return "is no folder with a kustomization in the folder of cluster.yaml"
 	}
-	return "is not among the add-on's files; only what lies in its folder can be used"
+	return "is not among the add-on's files"
 }
 
 func (r *reader) isFolder(dir string) bool {

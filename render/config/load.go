@@ -7,6 +7,8 @@ import (
 	"io/fs"
 	"path"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 
 	"kiln.dev/kiln/render/text/credential"
@@ -333,16 +335,21 @@ func readFile(dir fs.FS, name string, info fs.FileInfo, limit int64) ([]byte, er
 	return data, nil
 }
 
-// readFolder reads all files of a kustomize folder. It follows links to files within the folder of
-// cluster.yaml. The error comes if a file cannot be read, if they are too large together, and if
-// the folder is not one of kustomize or has one of kiln render --out in it.
+// above matches what a kustomization may name outside of its folder, such as ../../base. It matches
+// too in a comment: then a folder is read that is not used.
+var above = regexp.MustCompile(`\.\./[^\s"',\]}]+`)
+
+// readFolder reads all files of a kustomize folder, and of those that kustomizations in it name
+// beside it. It follows links to files within the folder of cluster.yaml. The error comes if a file
+// cannot be read, if they are too large together, and if a folder is not one of kustomize or has
+// one of kiln render --out in it.
 func readFolder(dir fs.FS, root string) (map[string][]byte, error) {
-	files, total := map[string][]byte{}, 0
-	err := fs.WalkDir(dir, root, func(name string, entry fs.DirEntry, err error) error {
+	files, total, folders := map[string][]byte{}, 0, []string{root}
+	read := func(name string, entry fs.DirEntry, err error) error {
 		if err != nil {
 			return fmt.Errorf("cannot be read: %s", reason(err))
 		}
-		if entry.IsDir() {
+		if _, known := files[name]; entry.IsDir() || known {
 			return nil
 		}
 		if path.Base(name) == inventory && hasInventory(dir, path.Dir(name)) {
@@ -361,15 +368,24 @@ func readFolder(dir fs.FS, root string) (map[string][]byte, error) {
 			return fmt.Errorf("has more than 16 MiB (%d) of files; an add-on is smaller", maxFolder)
 		}
 		files[name] = data
-		return nil
-	})
-	if err != nil {
-		return nil, err
-	}
-	for _, name := range []string{"kustomization.yaml", "kustomization.yml", "Kustomization"} {
-		if _, ok := files[path.Join(root, name)]; ok {
-			return files, nil
+		if !slices.Contains(kustomizations, path.Base(name)) {
+			return nil
 		}
+		for _, named := range above.FindAllString(string(data), -1) {
+			folder := path.Join(path.Dir(name), named)
+			if !slices.Contains(folders, folder) && isKustomization(dir, folder) {
+				folders = append(folders, folder)
+			}
+		}
+		return nil
+	}
+	for i := 0; i < len(folders); i++ { // it grows
+		if err := fs.WalkDir(dir, folders[i], read); err != nil {
+			return nil, err
+		}
+	}
+	if isKustomization(dir, root) {
+		return files, nil
 	}
 	if _, ok := files[path.Join(root, "Chart.yaml")]; ok {
 		return nil, errors.New("is a Helm chart; " +
@@ -377,4 +393,15 @@ func readFolder(dir fs.FS, root string) (map[string][]byte, error) {
 	}
 	return nil, errors.New("is a folder without kustomization.yaml; " +
 		"add one, or name the manifest file itself")
+}
+
+// kustomizations are the names that kustomize knows.
+var kustomizations = []string{"kustomization.yaml", "kustomization.yml", "Kustomization"}
+
+// isKustomization reports whether a folder has a kustomization.
+func isKustomization(dir fs.FS, folder string) bool {
+	return slices.ContainsFunc(kustomizations, func(name string) bool {
+		_, err := fs.Stat(dir, path.Join(folder, name))
+		return err == nil
+	})
 }
