@@ -148,7 +148,12 @@ func (v *checker) security() {
 	// The API server does not start with both (Kubernetes 1.36,
 	// pkg/kubeapiserver/options/authentication.go).
 	for i, a := range v.c.Spec.ControlPlane.APIServer.ExtraArgs {
-		if strings.HasPrefix(a.Name, "oidc-") || a.Name == "anonymous-auth" {
+		switch {
+		case a.Name == "anonymous-auth":
+			v.report(args.Index(i).Key("name"), "anonymous-auth contradicts the authentication "+
+				"configuration of security.profile cis, which answers requests without a "+
+				"credential for nothing but /livez, /readyz and /healthz; remove the flag")
+		case strings.HasPrefix(a.Name, "oidc-"):
 			v.report(args.Index(i).Key("name"), "%s contradicts the authentication "+
 				"configuration of security.profile cis; "+
 				"patch that instead (kind AuthenticationConfiguration, name kube-apiserver), "+

@@ -62,8 +62,9 @@ func Warnings(p *plan.Plan, objects []manifests.Object) (out config.Problems) {
 	return out
 }
 
-// unexpanded matches a value that is a variable of the shell as a whole.
-var unexpanded = regexp.MustCompile(`(?m): *("?\$\{[A-Za-z_][A-Za-z0-9_]*\}"?)$`)
+// unexpanded matches a value, behind its key, that is a variable of the shell as a whole. A script
+// in a pod may have the colon alone.
+var unexpanded = regexp.MustCompile(`(?m)^[ -]*[\w./"-]+: *("?\$\{[A-Za-z_][A-Za-z0-9_]*\}"?)$`)
 
 // uninitialized is the taint of a Node that waits for a cloud controller.
 const uninitialized = "node.cloudprovider.kubernetes.io/uninitialized"

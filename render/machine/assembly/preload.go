@@ -22,8 +22,8 @@ func (t *tree) addPreload() error {
 	c, from := t.Plan.Config, t.m.Settings.Path("preload")
 	if !c.PinsImages() {
 		lock, _ := c.LockName()
-		return config.Problems{c.Problemf(from, "%s has no images, and an image that is "+
-			"preloaded is known by its digest; run kiln lock --images%s", lock, c.Flag())}
+		return config.Problems{c.Problemf(from, "there is no %s with images, and an image that "+
+			"is preloaded is known by its digest; run kiln lock --images%s", lock, c.Flag())}
 	}
 	var lines []string
 	var problems config.Problems
