@@ -241,7 +241,9 @@ func TestFrom(t *testing.T) {
 	require.Empty(t, s.Asked)
 
 	layer := strings.TrimPrefix(loopback.Digest([]byte("common to a:1")), "sha256:")
-	require.NoError(t, os.WriteFile(filepath.Join(older, images.ArchiveBlobs, layer), nil, 0o644))
+	blob := filepath.Join(older, images.ArchiveBlobs, layer)
+	require.NoError(t, os.Chmod(blob, 0o644))
+	require.NoError(t, os.WriteFile(blob, nil, 0o644))
 	s.Dir, s.From = older+"3", []string{older}
 	require.Equal(t, 1, s.make(t).Fetched)
 	require.Contains(t, s.notes[0], "--from: sha256:"+layer+": ")
