@@ -67,8 +67,8 @@ func (v *checker) timeZone(name string, at *yamltext.Location) {
 // ownHosts are the names that kiln's /etc/hosts has anyway.
 var ownHosts = []string{"localhost", "ip6-localhost", "ip6-loopback"}
 
-// hostAliases checks the host aliases of a layer.
-func (v *checker) hostAliases(aliases []HostAlias, at *yamltext.Location) {
+// hostAliases checks the host aliases of a layer. role is that of its machines.
+func (v *checker) hostAliases(aliases []HostAlias, role string, at *yamltext.Location) {
 	addresses := map[netip.Addr]int{}
 	type named struct { // a name may have an address of each family
 		is4  bool
@@ -88,6 +88,7 @@ func (v *checker) hostAliases(aliases []HostAlias, at *yamltext.Location) {
 				"put all names of an address into one entry", a, first)
 		default:
 			addresses[a] = i
+			v.endpointAlias(a, alias.Hostnames, role, here)
 		}
 		if len(alias.Hostnames) == 0 {
 			v.report(here.Key("hostnames"), "is empty; write at least one name")

@@ -1,6 +1,8 @@
 package config
 
 import (
+	"crypto/x509"
+	"encoding/pem"
 	"fmt"
 	"regexp"
 	"slices"
@@ -118,6 +120,13 @@ func (v *checker) externalEtcd(e *Etcd, at *yamltext.Location) {
 	v.etcdEndpoints(e.External.Endpoints, external.Key("endpoints"))
 	const certificate = "a certificate (BEGIN CERTIFICATE)"
 	v.pem(e.External.CAFrom, certificate, "CERTIFICATE-----", external.Key("caFrom"))
+	if block, _ := pem.Decode(v.c.Text(e.External.CAFrom)); block != nil {
+		cert, err := x509.ParseCertificate(block.Bytes)
+		if err == nil && cert.BasicConstraintsValid && !cert.IsCA {
+			v.warn(WarnEtcd, external.Key("caFrom"), "%s is no certificate of a CA; name that of "+
+				"the CA that signed those of the members", quote(e.External.CAFrom))
+		}
+	}
 	v.pem(e.External.CertFrom, certificate, "CERTIFICATE-----", external.Key("certFrom"))
 	v.pem(e.External.KeyFrom, "a private key that is not encrypted (BEGIN PRIVATE KEY)",
 		"PRIVATE KEY-----", external.Key("keyFrom"))
@@ -150,6 +159,8 @@ func (v *checker) etcdEndpoints(endpoints []string, at *yamltext.Location) {
 				quote(endpoint), endpoint)
 		case ok:
 			v.report(here, "%s is already endpoints[%d]; remove one", quote(endpoint), first)
+		default:
+			v.etcdHost(endpoint, here)
 		}
 		if !ok {
 			seen[endpoint] = i

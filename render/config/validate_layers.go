@@ -29,6 +29,10 @@ func (v *checker) layers() {
 			v.podSysctls(m)
 			v.maxPods(m)
 			v.flannelFolders(m)
+			v.heartbeats(m)
+		}
+		if nodes[i].Role == roleWorker {
+			v.reachesEndpoint(m, i)
 		}
 	}
 	for i := range pools {
@@ -40,6 +44,7 @@ func (v *checker) layers() {
 		v.podSysctls(m)
 		v.maxPods(m)
 		v.flannelFolders(m)
+		v.heartbeats(m)
 		v.platformNames(m, pools[i].NodeName)
 	}
 	v.reportWithoutSystem(without, len(nodes)+len(pools))

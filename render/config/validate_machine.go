@@ -38,7 +38,7 @@ func (v *checker) machine(m *Machine, role string, at *yamltext.Location) {
 	v.limits(&m.Limits, at.Key("limits"))
 	v.ntpServers(m.NTPServers, at.Key("ntpServers"))
 	v.timeZone(m.TimeZone, at.Key("timeZone"))
-	v.hostAliases(m.HostAliases, at.Key("hostAliases"))
+	v.hostAliases(m.HostAliases, role, at.Key("hostAliases"))
 	v.trustedCAs(m.TrustedCAsFrom, at.Key("trustedCAsFrom"))
 	v.registries(m.Registries, at.Key("registries"))
 	v.proxy(&m.Proxy, at.Key("proxy"))
@@ -119,7 +119,8 @@ func (v *checker) registries(list []Registry, at *yamltext.Location) {
 				quote(r.Host))
 		case !fitsPort(r.Host):
 			v.report(here.Key("host"), "%s has a port above 65535; correct it", quote(r.Host))
-		case r.Host == "index.docker.io" || r.Host == "registry-1.docker.io":
+		case r.Host == "index.docker.io" || r.Host == "registry-1.docker.io" ||
+			r.Host == webOfDocker:
 			// github.com/distribution/reference, normalize.go: splitDockerDomain
 			v.report(here.Key("host"), "names of images have docker.io in place of %s, so nothing "+
 				"would ask this mirror; write docker.io", r.Host)
@@ -134,7 +135,10 @@ func (v *checker) registries(list []Registry, at *yamltext.Location) {
 			if r.MirrorsOnly {
 				v.early(mirror, here.Key("mirrors").Index(j))
 			}
-			if problem := urlProblem(mirror, "https", "http"); problem != "" {
+			if strings.HasSuffix(strings.TrimSuffix(mirror, "/"), "//"+webOfDocker) {
+				v.report(here.Key("mirrors").Index(j), "%s is a web site and no registry; write "+
+					"https://registry-1.docker.io", quote(mirror))
+			} else if problem := urlProblem(mirror, "https", "http"); problem != "" {
 				v.report(here.Key("mirrors").Index(j), "%s", problem)
 			} else if !urlText.MatchString(mirror) {
 				// The first boot checks mirrors. Its list of checks has them in one column,

@@ -41,7 +41,7 @@ func (v *checker) sysctls(settings map[string]string, at *yamltext.Location) {
 }
 
 // neededSysctls are the kernel settings without which a machine with pods does not work: the value
-// that must not be there, or, for a number, the least that must.
+// that must not be there, or, for a number, the least or the most that may.
 var neededSysctls = []neededSysctl{
 	{
 		"net.ipv4.ip_forward", "0", (*Cluster).hasPods4,
@@ -80,10 +80,13 @@ var neededSysctls = []neededSysctl{
 	},
 	{"kernel.pid_max", "<4096", always, "the machine runs out of processes"},
 	{"kernel.threads-max", "<4096", always, "the machine runs out of threads"},
+	// Pages are counted, mostly of 2 MiB, and here KiB: 64 TiB, and 64 GiB.
+	{"vm.nr_hugepages", ">33554431", always, "all memory goes into huge pages (it counts them)"},
+	{"vm.min_free_kbytes", ">67108863", always, "programs get no memory (it counts KiB)"},
 }
 
 // neededSysctl is a kernel setting, the values that break a machine (one, or all below a number
-// after <), and which clusters they break.
+// after <, or above one after >), and which clusters they break.
 type neededSysctl struct {
 	name, wrong string
 	needed      func(c *Cluster) bool
@@ -95,10 +98,10 @@ func always(*Cluster) bool { return true }
 // breaks reports whether the machines of a cluster do not work with a value.
 func (s *neededSysctl) breaks(c *Cluster, value string) bool {
 	value = strings.TrimSpace(value)
-	if least, isNumber := strings.CutPrefix(s.wrong, "<"); isNumber {
+	if bound, err := strconv.ParseUint(s.wrong[1:], 10, 64); err == nil {
 		n, err := strconv.ParseUint(value, 10, 64)
-		bound, _ := strconv.ParseUint(least, 10, 64)
-		return err == nil && n < bound && s.needed(c)
+		return err == nil && (s.wrong[0] == '<' && n < bound || s.wrong[0] == '>' && n > bound) &&
+			s.needed(c)
 	}
 	return value == s.wrong && s.needed(c)
 }

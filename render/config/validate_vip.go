@@ -19,6 +19,10 @@ func (v *checker) vip() {
 		v.report(at.Key("interface"), "%s is not a network interface; write its name, such as eth0",
 			quote(vip.Interface))
 	}
+	if v.c.podInterface(vip.Interface) != "" || vip.Interface == "kube-ipvs0" {
+		v.report(at.Key("interface"), "%s is an interface of pods or Services, which no router "+
+			"sees; write a network card, such as eth0", quote(vip.Interface))
+	}
 	switch {
 	case vip.Mode == "arp" && vip.Interface == "lo":
 		v.report(at.Key("interface"), "\"lo\" answers no ARP; write the interface of the network")
@@ -153,6 +157,7 @@ func (v *checker) bgp(b *BGP, at *yamltext.Location) {
 			v.report(here.Key("address"), "%s %s", quote(p.Address), problem)
 			continue
 		}
+		v.outside(a, here.Key("address"))
 		if first, ok := seen[a]; ok {
 			v.report(here.Key("address"), "%s is already peers[%d]; remove one", a, first)
 		}

@@ -13,10 +13,13 @@ const (
 	WarnDNSAddress   = "dns-address"
 	WarnDomain       = "dns-domain"
 	WarnFamily       = "endpoint-family"
+	WarnEndpointName = "endpoint-name"
+	WarnEtcd         = "external-etcd"
 	WarnHardening    = "hardening"
 	WarnHook         = "helm-hook"
 	WarnImageTag     = "image-tag"
 	WarnKMSPlugin    = "kms-plugin"
+	WarnLifetime     = "lifetime"
 	WarnMirror       = "mirror-through-proxy"
 	WarnNodePorts    = "node-ports"
 	WarnPodNetwork   = "pod-network"
@@ -34,10 +37,10 @@ const (
 
 // warnings are the ids that acceptWarnings may have, sorted.
 var warnings = []string{
-	WarnCloud, WarnDeprecated, WarnDNSAddress, WarnDomain, WarnFamily, WarnHardening, WarnHook,
-	WarnImageTag, WarnKMSPlugin, WarnMirror, WarnPolicies, WarnResolver, WarnNodePorts,
-	WarnPodNetwork, WarnPodRoutes, WarnPublicSubnet, WarnRuntimeClass, WarnServices, WarnSystemFile,
-	WarnUnreadFile, WarnUnverified, WarnVariable,
+	WarnCloud, WarnDeprecated, WarnDNSAddress, WarnDomain, WarnFamily, WarnEndpointName, WarnEtcd,
+	WarnHardening, WarnHook, WarnImageTag, WarnKMSPlugin, WarnLifetime, WarnMirror, WarnPolicies,
+	WarnResolver, WarnNodePorts, WarnPodNetwork, WarnPodRoutes, WarnPublicSubnet, WarnRuntimeClass,
+	WarnServices, WarnSystemFile, WarnUnreadFile, WarnUnverified, WarnVariable,
 }
 
 // Warning returns a warning about the configuration as a whole.

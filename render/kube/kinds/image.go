@@ -24,6 +24,8 @@ func image(v any) string {
 		name = rest // the first part is a registry
 	}
 	switch {
+	case found && first == "hub.docker.com":
+		return Show(ref) + " is of a web site and no registry; write docker.io in its place"
 	case strings.ContainsAny(ref, " \t\n"):
 		return Show(ref) + " has a blank; no image has one in its name"
 	case name != strings.ToLower(name):
