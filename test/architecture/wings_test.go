@@ -38,7 +38,7 @@ var wings = []wing{
 	{"plan", []string{"render/plan"}, 1862},
 	{"config", []string{"render/config"}, 13272},
 	{"facts", []string{"render/facts"}, 2175},
-	{"kube", []string{"render/kube"}, 5864},
+	{"kube", []string{"render/kube"}, 5898},
 	{"folder", []string{"render/folder"}, 1839},
 	{"text", []string{"render/text"}, 3026},
 }

@@ -97,15 +97,20 @@ func nameIn(o map[string]any) string {
 	return name
 }
 
-// issuers reports an issuer that the API server has for its own tokens; it exits with one.
+// issuers reports an issuer that the API server has for its own tokens, with which it exits, and
+// the address of an issuer's document, which no token has.
 func (c *Checker) issuers(w *walk, o map[string]any, root *yamltext.Location) {
 	list, _ := o["jwt"].([]any)
 	for i, jwt := range list {
 		m, _ := jwt.(map[string]any)
 		issuer, _ := m["issuer"].(map[string]any)
-		if url, _ := issuer["url"].(string); slices.Contains(c.Issuers, url) {
-			w.add(root.Key("jwt").Index(i).Key("issuer").Key("url"), "%s issues the tokens of "+
-				"service accounts, which the API server takes anyway; remove it", Show(url))
+		url, _ := issuer["url"].(string)
+		at := root.Key("jwt").Index(i).Key("issuer").Key("url")
+		if slices.Contains(c.Issuers, url) {
+			w.add(at, "%s issues the tokens of service accounts, which the API server takes "+
+				"anyway; remove it", Show(url))
+		} else if own, _, ok := strings.Cut(url, "/.well-known/"); ok {
+			w.add(at, "%s is the address of its document; write %s", Show(url), own)
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -23,6 +24,9 @@ import (
 // kubeletRules are the rules of single fields of KubeletConfiguration.
 var kubeletRules = inType("config/v1beta1.KubeletConfiguration ", map[string]Rule{
 	"cgroupDriver": OneOf("cgroupfs", "systemd"),
+	// Each part of the path is a slice (pkg/kubelet/cm/cgroup_manager_linux.go: ToSystemd).
+	"cgroupRoot": unlike(`^/sys/|\.slice$`, " is a folder or a unit; write its name alone, "+
+		"such as /pods for pods.slice"),
 	"configMapAndSecretChangeDetectionStrategy": OneOf("Get", "Cache", "Watch"),
 	"containerLogMaxFiles":                      AtLeast(2),
 	"containerLogMaxSize":                       {Check: byteSize},
@@ -38,10 +42,12 @@ var kubeletRules = inType("config/v1beta1.KubeletConfiguration ", map[string]Rul
 	"evictionSoftGracePeriod":                   {Check: gracePeriods},
 	"hairpinMode": OneOf("hairpin-veth", "none",
 		"promiscuous-bridge"),
-	"healthzPort":                     Port,
-	"imageGCHighThresholdPercent":     Within(0, 100),
-	"imageGCLowThresholdPercent":      Within(0, 100),
-	"imageMaximumGCAge":               lasting(0, math.MaxInt64),
+	"healthzPort":                 Port,
+	"imageGCHighThresholdPercent": Within(0, 100),
+	"imageGCLowThresholdPercent":  Within(0, 100),
+	"imageMaximumGCAge":           lasting(0, math.MaxInt64),
+	"imageServiceEndpoint": unlike(`dockershim\.sock$`,
+		" is of the dockershim, which Kubernetes has no more since 1.24; remove it"),
 	"iptablesDropBit":                 Within(0, 31),
 	"iptablesMasqueradeBit":           Within(0, 31),
 	"kubeAPIBurst":                    NotNegative,
@@ -245,6 +251,16 @@ func cleanPath(v any) string {
 		return Show(s) + " is not an absolute, clean path in ASCII"
 	}
 	return ""
+}
+
+// unlike is the rule of a string that must not match a pattern.
+func unlike(pattern, message string) Rule {
+	return Rule{Check: func(v any) string {
+		if s, _ := v.(string); regexp.MustCompile(pattern).MatchString(s) {
+			return Show(s) + message
+		}
+		return ""
+	}}
 }
 
 // cpuList returns why a value is not a list of CPUs such as 0-3,8.

@@ -3,6 +3,7 @@ package kinds
 import (
 	"cmp"
 	"slices"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -58,6 +59,7 @@ type schedulerSettings struct {
 	} `json:"leaderElection"`
 	Profiles  []schedulerProfile `json:"profiles"`
 	Extenders []struct {
+		URLPrefix      string `json:"urlPrefix"`
 		PrioritizeVerb string `json:"prioritizeVerb"`
 		BindVerb       string `json:"bindVerb"`
 		Weight         int64  `json:"weight"`
@@ -191,6 +193,10 @@ func schedulerExtenders(f *Fault, data []byte) {
 	binds := false
 	for i, e := range c.Extenders {
 		at := f.Key("extenders").Index(i)
+		if !strings.HasPrefix(e.URLPrefix, "http") {
+			at.Key("urlPrefix").Report("%s is no URL, and each pod that asks there stays Pending; "+
+				"write it like https://extender.example.com", Show(e.URLPrefix))
+		}
 		if e.PrioritizeVerb != "" && e.Weight <= 0 {
 			at.Key("weight").Report("is not above 0, and prioritizeVerb needs that")
 		}

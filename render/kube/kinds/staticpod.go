@@ -61,14 +61,17 @@ func startsAlone(f *Fault, data []byte) {
 	}
 }
 
-// leastMemory is what a program needs at least to start, in bytes.
+// leastMemory is what a program needs at least to start, in bytes, and moreMemory what these do.
 const leastMemory = 8 << 20
+
+var moreMemory = map[string]int64{"kube-apiserver": 128 << 20, "kube-controller-manager": 32 << 20}
 
 // startable reports what keeps the program of a container from starting: a limit of memory with the
 // wrong unit, and variables that Go and etcd exit with (runtime/debug: SetMemoryLimit; go.etcd.io/
 // etcd/pkg/v3 v3.6.8, flags/flag.go: verifyEnv).
 func startable(f *Fault, c *core.Container) {
-	if limit, ok := c.Resources.Limits[core.ResourceMemory]; ok && limit.Value() < leastMemory {
+	if limit, ok := c.Resources.Limits[core.ResourceMemory]; ok &&
+		limit.Value() < max(leastMemory, moreMemory[c.Name]) {
 		f.Key("resources", "limits", "memory").Report("%s is too little for a program to start; "+
 			"write a size such as 512Mi", limit.String())
 	}
