@@ -3,6 +3,9 @@ package check
 import (
 	"errors"
 
+	appsv1 "k8s.io/api/apps/v1"
+
+	"kiln.dev/kiln/manifests"
 	"kiln.dev/kiln/render/facts/node"
 	"kiln.dev/kiln/render/facts/target"
 	"kiln.dev/kiln/render/machine/containerd"
@@ -54,6 +57,9 @@ func (f *facts) checkWorkloads() {
 					o.Kind, o.Name, image.User, image.Reference)
 			}
 		}
+		if problem := misplaced(o); problem != "" {
+			f.fail("%s %s: %s; remove the patch that changes it", o.Kind, o.Name, problem)
+		}
 		want := f.images[o.Name]
 		isWorkload := o.Kind == "Deployment" || o.Kind == "DaemonSet"
 		if !isWorkload || o.Namespace != "kube-system" || want == "" {
@@ -72,4 +78,22 @@ func (f *facts) checkWorkloads() {
 			}
 		}
 	}
+}
+
+// misplaced returns why one of kiln's own workloads is not where machines and pods need it, "" if
+// it is.
+func misplaced(o manifests.Object) string {
+	var w appsv1.Deployment // whose fields a DaemonSet has too, save the replicas
+	_ = o.Decode(&w)
+	pod, replicas := &w.Spec.Template.Spec, w.Spec.Replicas
+	switch id := o.Kind + " " + o.Namespace + "/" + o.Name; {
+	case id == "Deployment kube-system/coredns" && replicas != nil && *replicas == 0:
+		return "has no replicas, so that nothing answers names"
+	case id != "DaemonSet kube-system/kube-proxy" && id != "DaemonSet kube-flannel/kube-flannel-ds":
+	case !pod.HostNetwork:
+		return "sets up the network of its machine, and is not in it without hostNetwork"
+	case len(pod.Tolerations) == 0:
+		return "tolerates no taint, and control planes, and machines that are not ready, have some"
+	}
+	return ""
 }

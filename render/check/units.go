@@ -1,6 +1,7 @@
 package check
 
 import (
+	"cmp"
 	"fmt"
 	"path"
 	"regexp"
@@ -66,7 +67,8 @@ func unitProblem(name, text string) string {
 	case ".service":
 		return serviceProblem(set)
 	case ".mount":
-		return nameProblem(name, set, "Mount", "Where")
+		return cmp.Or(nameProblem(name, set, "Mount", "Where"), node.MountProblem(unitPath(name),
+			last(set, "Mount", "Type", ""), last(set, "Mount", "Options", "")))
 	case ".automount":
 		return nameProblem(name, set, "Automount", "Where")
 	case ".swap":

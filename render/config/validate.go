@@ -1,10 +1,6 @@
 package config
 
-import (
-	"time"
-
-	"kiln.dev/kiln/render/kube/flags"
-)
+import "kiln.dev/kiln/render/kube/flags"
 
 // validate runs all checks. Their order does not matter, because problems are sorted by line.
 func validate(c *Cluster, r *reporter) {
@@ -59,7 +55,7 @@ func (v *checker) certificates() {
 	cert, at := &v.c.Spec.Certificates, v.spec.Key("certificates")
 	v.window(cert.Lifetime, at.Key("lifetime"))
 	v.span(cert.CALifetime, at.Key("caLifetime"))
-	if day := Duration(24 * time.Hour); cert.Lifetime >= shortestBoot && cert.Lifetime < day {
+	if cert.Lifetime >= shortestBoot && cert.Lifetime < aDay {
 		v.warn(WarnLifetime, at.Key("lifetime"), "%s: the servers of the control plane do not "+
 			"renew their certificates, and the cluster ends with them unless somebody renews and "+
 			"applies every document before; write 8760h", cert.Lifetime)

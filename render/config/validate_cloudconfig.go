@@ -2,10 +2,10 @@ package config
 
 import (
 	"maps"
-	"path"
 	"slices"
 	"strings"
 
+	"kiln.dev/kiln/render/facts/node"
 	"kiln.dev/kiln/render/text/wording"
 	"kiln.dev/kiln/render/text/yamltext"
 )
@@ -191,11 +191,10 @@ func (v *checker) cloudMount(mount any, at *yamltext.Location) {
 	case len(fields) > maxMountFields:
 		v.report(at, "has %d fields; a mount has at most %d: "+
 			"device, folder, file system, options, dump and pass", len(fields), maxMountFields)
-	case len(fields) > 2 && (fields[2] == "tmpfs" || fields[2] == "ramfs"):
-		folder, _ := fields[1].(string)
-		if folder = path.Clean(folder); folder == "/var/lib/etcd" || folder == "/var/lib/kubelet" {
-			v.report(at, "%s in memory is empty after each boot, and the machine would no longer "+
-				"be the member or the Node that it was; mount a disk, or remove it", folder)
+	default:
+		m := append(node.Mounts(map[string]any{"mounts": []any{mount}})[0], "", "")
+		if wrong := node.MountProblem(m[1], m[2], m[3]); wrong != "" {
+			v.report(at, "%s", wrong)
 		}
 	}
 }

@@ -53,11 +53,8 @@ var neededControllers = []struct {
 		"Nodes get no networks for pods, without which Flannel does not start",
 	},
 	{
-		[]string{"certificatesigningrequest-signing-controller", "csrsigning"}, false,
-		"no kubelet can renew its certificate",
-	},
-	{
-		[]string{"certificatesigningrequest-approving-controller", "csrapproving"}, false,
+		[]string{"certificatesigningrequest-signing-controller", "csrsigning",
+			"certificatesigningrequest-approving-controller", "csrapproving"}, false,
 		"no kubelet can renew its certificate",
 	},
 }

@@ -2,6 +2,8 @@ package config
 
 import (
 	"math"
+	"net/netip"
+	"slices"
 	"strings"
 
 	"kiln.dev/kiln/render/facts/target"
@@ -100,6 +102,44 @@ func (v *checker) ownEndpoint(at *yamltext.Location) {
 				"server; let the load balancer there listen at an address of its own", a, n.Name)
 		}
 	}
+}
+
+// endpointAlias checks that a host alias of machines with a role does not send the endpoint's name
+// to where no API server is. names are those of the alias.
+func (v *checker) endpointAlias(a netip.Addr, names []string, role string, at *yamltext.Location) {
+	if host := v.values.EndpointHost; host == "" || !slices.Contains(names, host) {
+		return
+	}
+	v.outside(a, at)
+	for i, n := range v.c.Spec.Nodes {
+		if n.Role != roleControlPlane && v.hasAddress(i, a) {
+			v.report(at, "sends the endpoint's name to %s (%s), which has no API server; write "+
+				"the address of the load balancer, or remove the name", a, n.Name)
+		}
+	}
+	if a.IsLoopback() && role != roleControlPlane {
+		v.warn(WarnEndpointName, at, "sends the endpoint's name to the machine itself, where "+
+			"kiln has no API server or balancer; write the address of the load balancer")
+	}
+}
+
+// reachesEndpoint checks that the interfaces of a worker, if all its addresses are written here,
+// lead to the endpoint: one is in its network, or has a router.
+func (v *checker) reachesEndpoint(m settings, i int) {
+	a, list := v.values.EndpointAddress, v.c.Spec.Nodes[i].Interfaces
+	if !a.IsValid() || len(list) == 0 || v.c.Spec.Workers.LocalBalancer != nil {
+		return
+	}
+	holds := func(p netip.Prefix) bool { return p.IsValid() && p.Contains(a) }
+	for j, n := range v.values.Nodes[i].Interfaces {
+		if list[j].DHCP4 || list[j].DHCP6 || len(n.Gateways) > 0 ||
+			slices.ContainsFunc(n.Addresses, holds) ||
+			slices.ContainsFunc(n.Routes, func(r RouteValues) bool { return holds(r.To) }) {
+			return
+		}
+	}
+	v.report(m.at.Key("interfaces"), "the endpoint %s is in no network of these interfaces, and "+
+		"none has a router, so that the machine never joins; add gateways to one of them", a)
 }
 
 // firstPort is the lowest port of a balancer on a worker. Only root may listen on lower ones.

@@ -4,10 +4,13 @@ import (
 	"crypto/x509"
 	"encoding/pem"
 	"fmt"
+	"net"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
+	"kiln.dev/kiln/render/facts/target"
 	"kiln.dev/kiln/render/text/yamltext"
 )
 
@@ -165,5 +168,25 @@ func (v *checker) etcdEndpoints(endpoints []string, at *yamltext.Location) {
 		if !ok {
 			seen[endpoint] = i
 		}
+	}
+}
+
+// etcdHost warns of an endpoint of an external etcd where probably no member answers.
+func (v *checker) etcdHost(endpoint string, at *yamltext.Location) {
+	host, port, _ := net.SplitHostPort(strings.TrimPrefix(endpoint, "https://"))
+	a, where := readAddress(host), ""
+	if a.IsLoopback() || host == "localhost" {
+		where = "each control plane itself"
+	}
+	for i, n := range v.c.Spec.Nodes {
+		if a.IsValid() && v.hasAddress(i, a) || n.Name == host {
+			where = n.Name
+		}
+	}
+	const why = "is on %s, where %s; write the address and port at which a member answers clients"
+	if where != "" {
+		v.warn(WarnEtcd, at, why, where, "kiln starts no etcd")
+	} else if port == strconv.Itoa(target.EtcdPeerPort) {
+		v.warn(WarnEtcd, at, why, "port "+port, "members talk with each other")
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"net/netip"
+	"path"
 	"slices"
 	"strings"
 
@@ -83,6 +84,17 @@ func (v *checker) kubelet(fields map[string]any, at *yamltext.Location) {
 			v.c.Mentions(text) == 1 {
 			v.warn(WarnDNSAddress, at.Key("clusterDNS").Index(i), "%s stands in no add-on, file, "+
 				"unit or script, so that nothing may answer pods there", quote(text))
+		}
+	}
+	for key, enforced := range map[string]string{
+		"kubeReservedCgroup": "kube-reserved", "systemReservedCgroup": "system-reserved",
+	} {
+		name, _ := fields[key].(string)
+		if slice := path.Base(name); name != "" && v.c.Mentions(enforced) > 0 &&
+			slice != "system.slice" && v.c.Mentions(slice) == 1 {
+			v.warn(WarnCgroup, at.Key(key), "no unit here is or names %s, and the kubelet exits "+
+				"if it is not there; bring the unit, or remove %s from enforceNodeAllocatable",
+				slice, enforced)
 		}
 	}
 	if len(v.found) > maxDetailed {

@@ -29,7 +29,6 @@ func (v *checker) layers() {
 			v.podSysctls(m)
 			v.maxPods(m)
 			v.flannelFolders(m)
-			v.heartbeats(m)
 		}
 		if nodes[i].Role == roleWorker {
 			v.reachesEndpoint(m, i)
@@ -44,7 +43,6 @@ func (v *checker) layers() {
 		v.podSysctls(m)
 		v.maxPods(m)
 		v.flannelFolders(m)
-		v.heartbeats(m)
 		v.platformNames(m, pools[i].NodeName)
 	}
 	v.reportWithoutSystem(without, len(nodes)+len(pools))
@@ -67,6 +65,7 @@ func (v *checker) machineLayers(m settings) (ok bool) {
 	v.resolver(m)
 	v.earlyOwners(m)
 	v.swap(m)
+	v.maskedUnits(m)
 	v.mountLabels(m)
 	v.kubeletFlags(m)
 	v.credentialProviders(m)

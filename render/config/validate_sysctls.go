@@ -43,47 +43,30 @@ func (v *checker) sysctls(settings map[string]string, at *yamltext.Location) {
 // neededSysctls are the kernel settings without which a machine with pods does not work: the value
 // that must not be there, or, for a number, the least or the most that may.
 var neededSysctls = []neededSysctl{
-	{
-		"net.ipv4.ip_forward", "0", (*Cluster).hasPods4,
-		"the kernel forwards no packets of pods",
-	},
-	{
-		"net.ipv4.conf.all.forwarding", "0", (*Cluster).hasPods4,
-		"the kernel forwards no packets of pods",
-	},
-	{
-		"net.ipv6.conf.all.forwarding", "0", (*Cluster).hasPods6,
-		"the kernel forwards no packets of pods",
-	},
-	{
-		"net.ipv6.conf.all.disable_ipv6", "1", (*Cluster).hasPods6,
-		"the machine and its pods have no IPv6 addresses",
-	},
-	{
-		"net.bridge.bridge-nf-call-iptables", "0", (*Cluster).bridges,
-		"kube-proxy sees no packets between pods of one machine, and Services fail there",
-	},
-	{
-		"net.bridge.bridge-nf-call-ip6tables", "0",
-		func(c *Cluster) bool { return c.bridges() && c.hasPods6() },
-		"kube-proxy sees no packets between pods of one machine, and Services fail there",
-	},
+	{"net.ipv4.ip_forward", "0", (*Cluster).hasPods4, noPackets},
+	{"net.ipv4.conf.all.forwarding", "0", (*Cluster).hasPods4, noPackets},
+	{"net.ipv6.conf.all.forwarding", "0", (*Cluster).hasPods6, noPackets},
+	{"net.ipv6.conf.all.disable_ipv6", "1", (*Cluster).hasPods6, noIPv6},
+	{"net.bridge.bridge-nf-call-iptables", "0", (*Cluster).bridges, noServices},
+	{"net.bridge.bridge-nf-call-ip6tables", "0", (*Cluster).bridges6, noServices},
 	{"fs.file-max", "<65536", always, "the programs of the machine run out of open files"},
 	{"fs.nr_open", "<65536", always, "containerd and the kubelet cannot open the files they need"},
-	{
-		"fs.inotify.max_user_instances", "<64", always,
-		"the kubelet and systemd cannot watch their files",
-	},
-	{
-		"fs.inotify.max_user_watches", "<1024", always,
-		"the kubelet and systemd cannot watch their files",
-	},
+	{"fs.inotify.max_user_instances", "<64", always, noWatches},
+	{"fs.inotify.max_user_watches", "<1024", always, noWatches},
 	{"kernel.pid_max", "<4096", always, "the machine runs out of processes"},
 	{"kernel.threads-max", "<4096", always, "the machine runs out of threads"},
 	// Pages are counted, mostly of 2 MiB, and here KiB: 64 TiB, and 64 GiB.
 	{"vm.nr_hugepages", ">33554431", always, "all memory goes into huge pages (it counts them)"},
 	{"vm.min_free_kbytes", ">67108863", always, "programs get no memory (it counts KiB)"},
 }
+
+// Why several of the settings are needed.
+const (
+	noPackets  = "the kernel forwards no packets of pods"
+	noIPv6     = "the machine and its pods have no IPv6 addresses"
+	noServices = "kube-proxy sees no packets between pods of one machine, and Services fail there"
+	noWatches  = "the kubelet and systemd cannot watch their files"
+)
 
 // neededSysctl is a kernel setting, the values that break a machine (one, or all below a number
 // after <, or above one after >), and which clusters they break.
@@ -121,6 +104,9 @@ func (c *Cluster) hasPods(is4 bool) bool {
 	}
 	return false
 }
+
+// bridges6 reports whether kube-proxy serves pods with IPv6 addresses on a bridge.
+func (c *Cluster) bridges6() bool { return c.bridges() && c.hasPods6() }
 
 // bridges reports whether kube-proxy serves pods on a bridge.
 func (c *Cluster) bridges() bool {

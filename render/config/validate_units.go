@@ -100,6 +100,25 @@ func (v *checker) unit(u *Unit, at *yamltext.Location) {
 	}
 }
 
+// maskedUnits checks that a machine keeps the program that configures its interfaces, on a system
+// that has no other, and the one that writes what pods get as resolv.conf.
+func (v *checker) maskedUnits(m settings) {
+	system, why := m.system(), map[string]string{}
+	if m.ignition() {
+		why[system.Network] = "the machine has no network"
+	}
+	ownResolver := m.Profile.ResolvConf + m.Source["kubelet.resolvConf"]
+	if system.ResolvConf == resolvedFile && ownResolver == "" {
+		why["systemd-resolved.service"] = "nothing writes " + resolvedFile + ", which pods get"
+	}
+	for i, u := range m.Units {
+		if u.Masked && why[u.Name] != "" {
+			at := v.layerAt(m, layerOf(m, "units")).Key("units").Index(i).Key("masked")
+			v.reportOnce(at, "without it %s; remove the unit here", why[u.Name])
+		}
+	}
+}
+
 // dropIns checks the drop-ins of a unit.
 func (v *checker) dropIns(u *Unit, at *yamltext.Location) {
 	seen := map[string]int{}

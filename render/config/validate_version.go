@@ -78,25 +78,25 @@ func (v *checker) images() {
 	}
 }
 
-// retiredRegistry reports an image or a repository at a host that is no registry, and warns of the
-// registries that Kubernetes' images had before (https://kubernetes.io/blog/2023/03/10/
-// image-registry-redirect: frozen since April 2023). A mirror may have them.
-func (v *checker) retiredRegistry(image string, at *yamltext.Location) {
-	host, rest, _ := strings.Cut(image, "/")
-	path, _, _ := strings.Cut(rest, "/")
-	switch {
-	case host == webOfDocker:
-		v.report(at, "%s is a web site and no registry; write docker.io in its place", quote(host))
-	case RegistryOf(v.c.Spec.Machines.Registries, host) >= 0:
-	case host == "k8s.gcr.io" || host == "gcr.io" && strings.HasPrefix(path, "google") &&
-		strings.HasSuffix(path, "containers"):
-		v.warn(WarnImageTag, at, "%s gets no new images since 2023; write registry.k8s.io in its "+
-			"place", strings.TrimSuffix(host+"/"+path, "/"))
-	}
-}
-
 // webOfDocker is a web site that people take for the registry docker.io.
 const webOfDocker = "hub.docker.com"
+
+// retiredHosts are the registries that Kubernetes' images had before, frozen since April 2023
+// (https://kubernetes.io/blog/2023/03/10/image-registry-redirect).
+var retiredHosts = regexp.MustCompile(`^(k8s\.gcr\.io|gcr\.io/google[-_]containers)(/|$)`)
+
+// retiredRegistry reports an image or a repository at a host that is no registry, and warns of
+// those that get no new images. A mirror may have them.
+func (v *checker) retiredRegistry(image string, at *yamltext.Location) {
+	host, _, _ := strings.Cut(image, "/")
+	if host == webOfDocker {
+		v.report(at, "%s is a web site and no registry; write docker.io in its place", quote(host))
+	} else if old := retiredHosts.FindString(image); old != "" &&
+		RegistryOf(v.c.Spec.Machines.Registries, host) < 0 {
+		v.warn(WarnImageTag, at, "%s gets no new images since 2023; write registry.k8s.io in its "+
+			"place", strings.TrimSuffix(old, "/"))
+	}
+}
 
 // imageVersion matches the version in the tag of an image.
 var imageVersion = regexp.MustCompile(`:v1\.([0-9]{1,3})\.[0-9]+[^/]*$`)

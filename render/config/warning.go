@@ -27,6 +27,7 @@ const (
 	WarnPolicies     = "network-policies"
 	WarnPublicSubnet = "public-subnet"
 	WarnResolver     = "no-resolver"
+	WarnCgroup       = "reserved-cgroup"
 	WarnRuntimeClass = "runtime-class"
 	WarnServices     = "services"
 	WarnSystemFile   = "system-file"
@@ -39,8 +40,8 @@ const (
 var warnings = []string{
 	WarnCloud, WarnDeprecated, WarnDNSAddress, WarnDomain, WarnFamily, WarnEndpointName, WarnEtcd,
 	WarnHardening, WarnHook, WarnImageTag, WarnKMSPlugin, WarnLifetime, WarnMirror, WarnPolicies,
-	WarnResolver, WarnNodePorts, WarnPodNetwork, WarnPodRoutes, WarnPublicSubnet, WarnRuntimeClass,
-	WarnServices, WarnSystemFile, WarnUnreadFile, WarnUnverified, WarnVariable,
+	WarnResolver, WarnNodePorts, WarnPodNetwork, WarnPodRoutes, WarnPublicSubnet, WarnCgroup,
+	WarnRuntimeClass, WarnServices, WarnSystemFile, WarnUnreadFile, WarnUnverified, WarnVariable,
 }
 
 // Warning returns a warning about the configuration as a whole.

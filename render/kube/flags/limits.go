@@ -25,6 +25,8 @@ var related = map[string]bounds{
 	"quota-backend-bytes":     {low: "67108864", also: "0", unit: " bytes"},
 	"image-gc-high-threshold": {low: "0", high: "100"},
 	"image-gc-low-threshold":  {low: "0", high: "100"},
+	// A kubelet renews its Lease each 10 seconds, and would be taken for dead in between.
+	"node-monitor-grace-period": {low: "11s"},
 }
 
 // limits returns what to write if a number lies outside of the limits of its flag, and "" if it
