@@ -27,7 +27,7 @@ var wings = []wing{
 	{"vault", []string{"cmd/kiln/vault"}, 4271},
 	{"term", []string{"cmd/kiln/term"}, 1385},
 	{"fleet", []string{"render/fleet"}, 7357},
-	{"driver", []string{"render"}, 1945},
+	{"driver", []string{"render"}, 1942},
 	{"explain", []string{"render/explain"}, 783},
 	{"check", []string{"render/check"}, 4619},
 	{"twin", []string{"render/twin"}, 5012},
