@@ -90,7 +90,7 @@ type Folder struct {
 	wasOpen fs.FileMode     // the mode before restrict; see Changes.Closed
 
 	mu               sync.Mutex
-	realFolders      map[string]bool // existing folders below this one, none of them a link
+	realFolders      map[string]bool // folders below this one, no links; true if this run made it
 	staged           []string        // files under their temporary name
 	seen             map[string]bool // files of this run
 	made             []string        // folders that this run made, outermost first
@@ -185,14 +185,14 @@ func (f *Folder) Stage(name string, data []byte) error {
 			filepath.Join(f.Dir, name), MaxList>>20)
 	}
 	if f.root != nil {
-		var err error
-		if err = f.makeInside(path.Dir(name)); err == nil {
+		empty, err := f.makeInside(path.Dir(name))
+		if err == nil && !empty {
 			same, there, err = f.same(name, data)
 		}
 		if err != nil {
 			return err
 		}
-		if !f.Check {
+		if !f.Check && !empty {
 			// Only an interrupted run can have left a file of that name.
 			_ = f.root.Remove(name + Suffix)
 		}
@@ -229,35 +229,37 @@ func (f *Folder) Stage(name string, data []byte) error {
 	return errors.Join(err, file.Close())
 }
 
-// makeInside makes a folder below this one and remembers it. A link in its place is an error,
-// because it leads to files that are not kiln's.
-func (f *Folder) makeInside(dir string) error {
+// makeInside makes a folder below this one and remembers it. It reports whether this run made the
+// folder, which then has no files but those of this run. A link in its place is an error, because
+// it leads to files that are not kiln's.
+func (f *Folder) makeInside(dir string) (made bool, err error) {
 	if dir == "." {
-		return nil
+		return false, nil
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.realFolders[dir] {
-		return nil
+	if made, known := f.realFolders[dir]; known {
+		return made, nil
 	}
 	for part := range prefixes(dir) {
-		info, err := f.root.Lstat(part)
-		switch {
-		case err == nil && !info.IsDir():
-			return fmt.Errorf("%s: not a folder; remove it", filepath.Join(f.Dir, part))
-		case errors.Is(err, fs.ErrNotExist) && f.Check:
-			return nil
-		case errors.Is(err, fs.ErrNotExist):
-			if err := f.root.Mkdir(part, f.dirMode()); err != nil {
-				return err
-			}
-			f.made = append(f.made, filepath.Join(f.Dir, part))
-		case err != nil:
-			return err
+		err := fs.ErrExist
+		if !f.Check {
+			err = f.root.Mkdir(part, f.dirMode())
 		}
-		f.realFolders[part] = true
+		if made = err == nil; made {
+			f.made = append(f.made, filepath.Join(f.Dir, part))
+		} else if !errors.Is(err, fs.ErrExist) {
+			return false, err
+		} else if info, err := f.root.Lstat(part); errors.Is(err, fs.ErrNotExist) {
+			return false, nil
+		} else if err != nil {
+			return false, err
+		} else if !info.IsDir() {
+			return false, fmt.Errorf("%s: not a folder; remove it", filepath.Join(f.Dir, part))
+		}
+		f.realFolders[part] = made
 	}
-	return nil
+	return made, nil
 }
 
 // prefixes returns the folders that a path leads through, outermost first, and the path itself.
