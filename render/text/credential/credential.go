@@ -8,6 +8,7 @@
 package credential
 
 import (
+	"math/bits"
 	"slices"
 	"strings"
 )
@@ -59,10 +60,11 @@ func (l Layer) Credential() (Found, bool) {
 	if len(l.Packing) == 0 {
 		least = shortestURL
 	}
-	if len(l.Content) < least || !l.worthReading() {
+	if len(l.Content) < least {
 		return Found{}, false
 	}
-	for i := range forms {
+	for rows := hinted(l.Content); rows != 0; rows &= rows - 1 {
+		i := bits.TrailingZeros64(rows)
 		if what := forms[i].in(l.Content); what != "" {
 			f := Found{What: what, Packing: slices.Clone(l.Packing)}
 			if i == bundleForm {
@@ -73,17 +75,4 @@ func (l Layer) Credential() (Found, bool) {
 		}
 	}
 	return Found{}, false
-}
-
-// worthReading reports whether a layer can be anything but noise. Almost every word can be decoded
-// from base64, and the result is noise, which its first bytes show. Words are short: a layer of
-// more than 1 KiB is always worth reading.
-func (l Layer) worthReading() bool {
-	const sample = 8
-	if len(l.Packing) == 0 || len(l.Content) > 1<<10 || l.Content[0] == derSequence {
-		return true
-	}
-	return !slices.ContainsFunc(l.Content[:min(sample, len(l.Content))], func(b byte) bool {
-		return (b < ' ' || b > '~') && b != '\n' && b != '\r' && b != '\t'
-	})
 }

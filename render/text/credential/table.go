@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/x509"
 	"encoding/base64"
+	"math/bits"
 	"regexp"
 	"slices"
 	"strings"
@@ -13,7 +14,7 @@ import (
 type form struct {
 	name string // in messages
 	// hints are words: a content with such a credential has one of them. They are looked for first,
-	// because that is fast. A row without hints has a match that is as fast.
+	// those of all rows together, because that is fast.
 	hints []string
 	// pattern matches the credential. The last of its groups that matches, if there is one, is the
 	// secret part, which must not be a placeholder.
@@ -70,7 +71,7 @@ var forms = []form{
 		hints: []string{"PrivateKey", "PresharedKey", "privatekey", "presharedkey"},
 		pattern: regexp.MustCompile(`(?mi)^[ \t]*(?:PrivateKey|PresharedKey)[ \t]*=[ \t]*` +
 			`([A-Za-z0-9+/]{42}[AEIMQUYcgkosw048]=)`)},
-	{name: "a private key in DER", match: derKey},
+	{name: "a private key in DER", hints: []string{"0"}, match: derKey}, // derSequence
 	// Of Butane and Ignition. A key that is fetched is in no document.
 	{name: "a key of LUKS", hints: []string{"key_file", "keyFile"},
 		pattern: regexp.MustCompile(
@@ -119,12 +120,40 @@ var forms = []form{
 	{hints: []string{"://"}, match: urlPassword},
 }
 
+// hintBytes holds the rows whose hints may have a byte at their first, second and third place.
+var hintBytes = func() (rows [3][256]uint64) {
+	for i := range forms {
+		for _, hint := range forms[i].hints {
+			for n := range 3 * 256 {
+				if at, c := n/256, n%256; at >= len(hint) || hint[at] == byte(c) {
+					rows[at][c] |= 1 << i
+				}
+			}
+		}
+	}
+	return rows
+}()
+
+// hinted returns the rows of which a text has a hint, as the bits of a number.
+func hinted(text []byte) (rows uint64) {
+	for i, c := range text {
+		may := hintBytes[0][c] &^ rows
+		if may != 0 && i+2 < len(text) {
+			may &= hintBytes[1][text[i+1]] & hintBytes[2][text[i+2]]
+		}
+		for ; may != 0; may &= may - 1 {
+			row := bits.TrailingZeros64(may)
+			begins := func(hint string) bool { return bytes.HasPrefix(text[i:], []byte(hint)) }
+			if slices.ContainsFunc(forms[row].hints, begins) {
+				rows |= 1 << row
+			}
+		}
+	}
+	return rows
+}
+
 // in returns the name of the credential of this form that a text holds, or an empty string.
 func (f *form) in(text []byte) string {
-	hinted := func(hint string) bool { return bytes.Contains(text, []byte(hint)) }
-	if len(f.hints) > 0 && !slices.ContainsFunc(f.hints, hinted) {
-		return ""
-	}
 	if f.pattern == nil {
 		return f.match(text)
 	}
