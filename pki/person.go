@@ -1,6 +1,7 @@
 package pki
 
 import (
+	"crypto/x509"
 	"fmt"
 	"regexp"
 	"slices"
@@ -88,5 +89,5 @@ func (b *Bundle) IssuePerson(p Person, now, until time.Time) (*Certificate, erro
 		Name: "person/" + p.Name, Base: "person", Signer: CA, CommonName: p.Name,
 		Organizations: groups, Usages: client,
 		NotBefore: now.Add(-leafBackdate), NotAfter: until,
-	}, key)
+	}, key, x509.CreateCertificate)
 }

@@ -190,6 +190,35 @@ func TestEveryCertificate(t *testing.T) {
 	}
 }
 
+// TestIssueUnverified: whatever the key of the CA, a certificate whose signature is not verified at
+// once is the same as one whose signature is.
+func TestIssueUnverified(t *testing.T) {
+	t.Parallel()
+	b, p := load(t)
+	other, err := pki.New(pki.Options{
+		Name: "rsa", Now: b.Issued, CALifetime: 20 * 365 * 24 * time.Hour,
+		Algorithm: private.RSA2048,
+	})
+	require.NoError(t, err)
+	for _, b := range []*pki.Bundle{b, other} {
+		for i := range p.Machines {
+			for _, spec := range b.Specs(p, &p.Machines[i]) {
+				verified, err := b.Issue(spec)
+				require.NoError(t, err)
+				unverified, err := b.IssueUnverified(spec)
+				require.NoError(t, err)
+				require.Equal(t, verified.DER, unverified.DER, spec.Name)
+			}
+		}
+	}
+	spec := b.Specs(p, &p.Machines[0])[0]
+	b.CAKey = other.CAKey
+	_, err = b.Issue(spec)
+	require.Error(t, err)
+	_, errUnverified := b.IssueUnverified(spec)
+	require.Equal(t, err, errUnverified)
+}
+
 // TestWorkerSecrets: a worker gets no certificate but its own two.
 func TestWorkerSecrets(t *testing.T) {
 	t.Parallel()

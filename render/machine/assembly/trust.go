@@ -84,7 +84,7 @@ func (t *tree) addPair(spec pki.Spec) error {
 	}
 	var cert *pki.Certificate
 	if t.Bundle != nil {
-		if cert, err = t.Bundle.Issue(spec); err != nil {
+		if cert, err = t.Bundle.IssueUnverified(spec); err != nil {
 			return err
 		}
 	}
