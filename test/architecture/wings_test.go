@@ -31,7 +31,7 @@ var wings = []wing{
 	{"explain", []string{"render/explain"}, 783},
 	{"check", []string{"render/check"}, 4619},
 	{"twin", []string{"render/twin"}, 5012},
-	{"pack", []string{"render/pack"}, 3581},
+	{"pack", []string{"render/pack"}, 3591},
 	{"secret", []string{"render/secret"}, 762},
 	{"machine", []string{"render/machine", "manifests", "patches", "templates"}, 13031},
 	{"pki", []string{"pki"}, 4383},

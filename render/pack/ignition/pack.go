@@ -77,7 +77,7 @@ func (p *Packer) plain(n *node.Node) ([]byte, error) {
 	parts := make([][]byte, 0, 2*len(frame))
 	for i := range files {
 		f := &files[i]
-		url := p.urls.Of(f.Content, func() []byte { return validURL(dataURL(f.Content)) })
+		url := p.urls.Of(f.Content, func() []byte { return contentURL(f.Content) })
 		if url == nil {
 			return whole(n, files, urlsOf(files))
 		}

@@ -3,6 +3,7 @@ package ignition
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -113,6 +114,26 @@ func TestPlantedURLs(t *testing.T) {
 			})
 			require.Equal(t, err != nil, validURL(url) == nil, "%q: %v", url, err)
 		}
+	}
+}
+
+// TestContentURLs: the URL of a content whose characters are validated once for all contents is the
+// one that stands in JSON when it is validated alone.
+func TestContentURLs(t *testing.T) {
+	t.Parallel()
+	require.True(t, validEscapes())
+	contents := []string{"", "ünïcode\n\"<&>\"", strings.Repeat("\xff", 99), "\xff"}
+	for c := range 256 {
+		contents = append(contents, string([]byte{byte(c)}), string(rune(c)),
+			string([]byte{byte(c), 'a', 'f'}))
+	}
+	for _, content := range contents {
+		url := validURL(dataURL([]byte(content)))
+		require.NotNil(t, url)
+		require.Equal(t, string(url), string(contentURL([]byte(content))), "%q", content)
+		decoded, err := urlContent(string(url))
+		require.NoError(t, err)
+		require.Equal(t, content, string(decoded))
 	}
 }
 
