@@ -85,7 +85,6 @@ func (c *secretsInspection) checkContent(f *node.File) {
 	} else {
 		found = c.searcher.FindSecrets(f.Content) // kiln's own secret may be a credential
 	}
-	keys := (bytes.Count(f.Content, []byte(" PRIVATE KEY-----")) + 1) / 2 // a first and a last line
 	switch {
 	case found.Bundle != "":
 		c.fail("file %s%s: holds %s: whoever has it owns the cluster, and no machine may hold it; "+
@@ -96,8 +95,11 @@ func (c *secretsInspection) checkContent(f *node.File) {
 		c.fail("file %s%s: holds %s and is not marked as a secret, so that others may read it "+
 			"and it would stand in the review twin; %s",
 			f.Path, c.origin(f), found.Credential, credentialAdvice(f))
-	case keys > 1 && base != "" && !isUsers:
-		c.fail("file %s: holds %d private keys, want the one of %s", f.Path, keys, f.Secret)
+	case base != "" && !isUsers:
+		lines := bytes.Count(f.Content, []byte(" PRIVATE KEY-----")) // two of each key
+		if keys := (lines + 1) / 2; keys > 1 {
+			c.fail("file %s: holds %d private keys, want the one of %s", f.Path, keys, f.Secret)
+		}
 	}
 	holdsOwn := false
 	for _, name := range found.Secrets {
