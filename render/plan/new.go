@@ -52,6 +52,7 @@ func New(c *config.Cluster) *Plan {
 // addMachines adds all nodes and pools, and what follows from all of them together.
 func (p *Plan) addMachines() {
 	c := p.Config
+	p.Machines = make([]Machine, 0, len(c.Spec.Nodes)+len(c.Spec.Pools))
 	for i := range c.Spec.Nodes {
 		p.Machines = append(p.Machines, namedMachine(c, i))
 	}

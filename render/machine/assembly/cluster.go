@@ -57,13 +57,13 @@ type restore struct {
 
 // hook is the programs of the hook on a machine, and the variables that they read.
 type hook struct {
-	boot, report, steps string
+	boot, report, steps []byte
 	reads               map[string]bool
 }
 
 // newHook returns a hook of these programs. That of snapshots reads variables too.
 func newHook(boot, report, steps string) *hook {
-	h := &hook{boot, report, steps, map[string]bool{}}
+	h := &hook{[]byte(boot), []byte(report), []byte(steps), map[string]bool{}}
 	for _, m := range variable.FindAllStringSubmatch(boot+report+steps+templates.Backup, -1) {
 		h.reads[m[1]] = true
 	}

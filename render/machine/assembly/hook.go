@@ -26,14 +26,21 @@ func (t *tree) addHook() error {
 		return newHook(templates.Boot(holds), templates.Report(holds),
 			templates.Steps(holds, steps, functions))
 	})
-	for _, f := range []struct{ path, content, why string }{
+	for _, f := range []struct {
+		path    string
+		content []byte
+		why     string
+	}{
 		{templates.BootPath, h.boot, "the first-boot hook"},
 		{templates.ReportPath, h.report, "what the hook does as sh /etc/kiln/boot report"},
-		{plan.KilnDir + "/machine", t.machineData(h), "what the hook knows of this machine"},
-		{plan.KilnDir + "/checks", lines, "preflight checks: id, severity, check, remedy"},
 		{templates.StepsPath, h.steps, "the hook's steps and checks on this machine"},
+		{plan.KilnDir + "/checks", []byte(lines), "preflight checks: id, severity, check, remedy"},
+		{plan.KilnDir + "/machine", []byte(t.machineData(h)),
+			"what the hook knows of this machine"},
 	} {
-		t.addFile(f.path, 0o600, f.content, f.why)
+		t.n.Files = append(t.n.Files, node.File{
+			Path: f.path, Mode: 0o600, Content: f.content, Why: f.why,
+		})
 	}
 	t.n.Files = append(t.n.Files, AnnounceFiles(t.Plan, t.Public, t.Bundle, t.m)...)
 	t.addUnit("kiln.service", true, true)
