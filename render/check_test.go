@@ -19,10 +19,11 @@ import (
 
 // machine is a rendered machine of a golden case, which a test breaks.
 type machine struct {
-	t *testing.T
-	r *render.Cluster
-	m *plan.Machine
-	n *node.Node
+	t       *testing.T
+	r       *render.Cluster
+	m       *plan.Machine
+	n       *node.Node
+	cluster string // the golden case
 }
 
 // rendered returns a machine of a cluster.
@@ -31,7 +32,7 @@ func rendered(t *testing.T, r *render.Cluster, name string) *machine {
 	i := machineNamed(t, r, name)
 	n, err := r.Node(i)
 	require.NoError(t, err)
-	return &machine{t, r, &r.Plan.Machines[i], n}
+	return &machine{t: t, r: r, m: &r.Plan.Machines[i], n: n}
 }
 
 // goldenMachine returns a machine of a golden case. The cluster is shared and must not be changed.
@@ -39,7 +40,7 @@ func goldenMachine(t *testing.T, cluster, name string) *machine {
 	t.Helper()
 	r := load(t, cluster)
 	i := machineNamed(t, r, name)
-	return &machine{t, r, &r.Plan.Machines[i], clone(nodes(t, cluster)[i])}
+	return &machine{t, r, &r.Plan.Machines[i], clone(nodes(t, cluster)[i]), cluster}
 }
 
 // machineNamed returns the index of a machine in the plan.
@@ -49,6 +50,9 @@ func machineNamed(t *testing.T, r *render.Cluster, name string) int {
 	require.GreaterOrEqual(t, i, 0, "no machine %s", name)
 	return i
 }
+
+// own makes the machine one of a cluster that may be changed.
+func (m *machine) own() { *m = *rendered(m.t, fresh(m.t, m.cluster), m.n.Name) }
 
 // check checks the machine as every run does.
 func (m *machine) check() error { return m.r.Check(m.m, m.n) }
@@ -125,32 +129,55 @@ func (m *machine) reissue(base string, change func(*pki.Spec)) {
 	require.FailNow(m.t, "no certificate "+base)
 }
 
-// without returns a change of objects that drops those of a kind whose names begin like this.
-func without(kind, name string) func([]manifests.Object) []manifests.Object {
-	return func(objects []manifests.Object) (out []manifests.Object) {
-		for _, o := range objects {
-			if o.Kind != kind || !strings.HasPrefix(o.Name, name) {
-				out = append(out, o)
+// api returns a fault of the objects that the API server is to hold. The machine is then one of a
+// cluster of its own.
+func api(edit func(o *manifests.Object) (keep bool)) func(*machine) {
+	return func(m *machine) {
+		m.own()
+		m.r.EditObjects(func(objects []manifests.Object) (out []manifests.Object) {
+			for _, o := range objects {
+				if edit(&o) {
+					out = append(out, o)
+				}
 			}
-		}
-		return out
+			return out
+		})
+		*m = *rendered(m.t, m.r, m.n.Name)
 	}
 }
 
-// replaced returns a change of objects that replaces a text in one of them.
-func replaced(kind, name, from, to string) func([]manifests.Object) []manifests.Object {
-	return func(objects []manifests.Object) []manifests.Object {
-		for i, o := range objects {
-			if o.Kind == kind && o.Name == name {
-				read, err := manifests.Read(bytes.ReplaceAll(o.YAML, []byte(from), []byte(to)))
-				if err != nil {
-					panic(err)
-				}
-				objects[i] = read[0]
+// withoutObject drops the objects of a kind whose names begin like this.
+func withoutObject(kind, name string) func(*machine) {
+	return api(func(o *manifests.Object) bool {
+		return o.Kind != kind || !strings.HasPrefix(o.Name, name)
+	})
+}
+
+// editObject replaces a text in one of the objects.
+func editObject(kind, name, from, to string) func(*machine) {
+	return api(func(o *manifests.Object) bool {
+		if o.Kind == kind && o.Name == name {
+			read, err := manifests.Read(bytes.ReplaceAll(o.YAML, []byte(from), []byte(to)))
+			if err != nil {
+				panic(err)
 			}
+			*o = read[0]
 		}
-		return objects
-	}
+		return true
+	})
+}
+
+// Faults of a machine, by the methods of their names.
+func edit(path, from, to string) func(*machine) {
+	return func(m *machine) { m.edit(path, from, to) }
+}
+func pod(name, from, to string) func(*machine) { return func(m *machine) { m.pod(name, from, to) } }
+func mark(path, secret string) func(*machine)  { return func(m *machine) { m.mark(path, secret) } }
+func remove(path string) func(*machine)        { return func(m *machine) { m.remove(path) } }
+func swap(a, b string) func(*machine)          { return func(m *machine) { m.swap(a, b) } }
+func give(dir, user string) func(*machine)     { return func(m *machine) { m.give(dir, user) } }
+func reissue(base string, change func(*pki.Spec)) func(*machine) {
+	return func(m *machine) { m.reissue(base, change) }
 }
 
 const (
@@ -160,15 +187,12 @@ const (
 )
 
 // refusal is one row of TestCheckRefuses: a machine of a golden case, what is broken on it, and the
-// error of Check. The machine is cp-1 of the case ha, unless the row names another.
+// error of Check. The machine is cp-1 of the case ha, unless the row names another as CASE/MACHINE.
 type refusal struct {
-	name    string
-	cluster string
-	machine string
-	fresh   bool // breaks changes the cluster too
-	objects func([]manifests.Object) []manifests.Object
-	breaks  func(m *machine)
-	want    string
+	name   string
+	on     string
+	breaks func(m *machine)
+	want   string
 }
 
 // TestCheckRefuses has one row for each condition that Check holds a machine to. The rows stand in
@@ -181,7 +205,7 @@ func TestCheckRefuses(t *testing.T) {
 	) {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
-			m := broken(t, row.cluster, row.machine, row.fresh, row.objects, row.breaks)
+			m := broken(t, row.on, row.breaks)
 			err := m.check()
 			require.ErrorContains(t, err, row.want)
 			for line := range strings.SplitSeq(err.Error(), "\n") {
@@ -196,55 +220,43 @@ func TestCheckRefuses(t *testing.T) {
 // TestCheckAccepts: Check accepts what only the user can judge.
 func TestCheckAccepts(t *testing.T) {
 	t.Parallel()
-	for _, row := range []struct {
-		name    string
-		cluster string
-		machine string
-		objects func([]manifests.Object) []manifests.Object
-		breaks  func(m *machine)
-	}{
-		{name: "as rendered"},
-		{name: "file of the image", breaks: func(m *machine) {
-			m.pod("kube-apiserver", "--profiling=false", "--audit-webhook-config-file=/usr/share/a")
-		}},
-		{name: "file of the machine", breaks: func(m *machine) {
-			m.pod("kube-apiserver", "--profiling=false", "--tracing-config-file=/etc/ssl/certs/o")
-		}},
-		{name: "file of another user", breaks: func(m *machine) {
+	for _, row := range []refusal{
+		{"as rendered", "", func(*machine) {}, ""},
+		{"file of the image", "",
+			pod("kube-apiserver", "--profiling=false",
+				"--audit-webhook-config-file=/usr/share/a"), ""},
+		{"file of the machine", "",
+			pod("kube-apiserver", "--profiling=false",
+				"--tracing-config-file=/etc/ssl/certs/o"), ""},
+		{"file of another user", "", func(m *machine) {
 			m.n.Files = append(m.n.Files, node.File{
 				Path: "/etc/ssl/certs/o", Mode: 0o600, User: "idp", Group: "idp",
 			})
 			m.pod("kube-apiserver", "--profiling=false", "--tracing-config-file=/etc/ssl/certs/o")
-		}},
-		{name: "file of the pod's group", breaks: func(m *machine) {
+		}, ""},
+		{"file of the pod's group", "", func(m *machine) {
 			f := m.file(plan.EtcdOwnCA)
 			f.User, f.Mode = "root", 0o640
-		}},
-		{name: "a pod that may do everything", breaks: func(m *machine) {
+		}, ""},
+		{"a pod that may do everything", "", func(m *machine) {
 			m.file(plan.Encryption).User = "232"
 			m.pod("kube-apiserver", "      allowPrivilegeEscalation: false\n",
 				"      privileged: true\n")
-		}},
-		{name: "paths of URLs", breaks: func(m *machine) {
-			m.pod("kube-scheduler", "--profiling=false",
-				"--authorization-always-allow-paths=/healthz,/livez")
-		}},
-		{name: "audit log on standard output", breaks: func(m *machine) {
-			m.pod("kube-apiserver", "--audit-log-path=/var/log/kubernetes/audit.log",
-				"--audit-log-path=-")
-		}},
-		{name: "flags in two words", breaks: func(m *machine) {
-			m.pod("kube-scheduler", "--kubeconfig=/", "--kubeconfig\n    - /")
-		}},
-		{name: "a program that starts another", breaks: func(m *machine) {
+		}, ""},
+		{"paths of URLs", "", pod("kube-scheduler", "--profiling=false",
+			"--authorization-always-allow-paths=/healthz,/livez"), ""},
+		{"audit log on standard output", "", pod("kube-apiserver",
+			"--audit-log-path=/var/log/kubernetes/audit.log", "--audit-log-path=-"), ""},
+		{"flags in two words", "", pod("kube-scheduler", "--kubeconfig=/", "--kubeconfig\n    - /"),
+			""},
+		{"a program that starts another", "", func(m *machine) {
 			m.pod("kube-scheduler", "    - kube-scheduler\n", "    - /bin/wrapper\n")
 			m.pod("kube-scheduler", "--bind-address=127.0.0.1", "--bind-address=10.0.0.11")
-		}},
-		{name: "a sidecar", breaks: func(m *machine) {
-			m.pod("kube-scheduler", "  containers:\n",
-				"  containers:\n  - {name: agent, image: agent, ports: [{containerPort: 9000}]}\n")
-		}},
-		{name: "a sidecar that sees the whole machine", breaks: func(m *machine) {
+		}, ""},
+		{"a sidecar", "", pod("kube-scheduler", "  containers:\n",
+			"  containers:\n  - {name: agent, image: agent, ports: [{containerPort: 9000}]}\n"),
+			""},
+		{"a sidecar that sees the whole machine", "", func(m *machine) {
 			m.pod("kube-scheduler",
 				"  containers:\n",
 				"  containers:\n  - {name: agent, image: agent, "+
@@ -252,26 +264,22 @@ func TestCheckAccepts(t *testing.T) {
 					"volumeMounts: [{name: host, mountPath: /host}]}\n")
 			m.pod("kube-scheduler", "  volumes:\n",
 				"  volumes:\n  - {name: host, hostPath: {path: /}}\n")
-		}},
-		{name: "another static pod", breaks: func(m *machine) {
+		}, ""},
+		{"another static pod", "", func(m *machine) {
 			m.n.Files = append(m.n.Files, node.File{
 				Path: plan.ManifestsDir + "/kube-vip.yaml", Mode: 0o600,
 				Content: []byte("{apiVersion: v1, kind: Pod, metadata: {name: kube-vip}, " +
 					"spec: {hostNetwork: true, " +
 					"containers: [{name: kube-vip, image: kube-vip, command: [kube-vip]}]}}"),
 			})
-		}},
-		{name: "a flag that quotes others", machine: "worker-1", breaks: func(m *machine) {
-			m.edit(dropIn, "--node-ip=10.0.0.21",
-				"--node-ip=10.0.0.21 \\\n  \"--v=a \\\"b --node-ip=10.0.0.99\"")
-		}},
-		{name: "probes of all addresses", breaks: func(m *machine) {
-			m.pod("kube-scheduler", "--bind-address=127.0.0.1", "--bind-address=0.0.0.0")
-		}},
-		{name: "a resolver on each machine", machine: "worker-1", breaks: func(m *machine) {
-			m.edit(plan.KubeletConfig, "10.96.0.10", "169.254.20.10")
-		}},
-		{name: "an old and a new key of service accounts", breaks: func(m *machine) {
+		}, ""},
+		{"a flag that quotes others", "ha/worker-1", edit(dropIn, "--node-ip=10.0.0.21",
+			"--node-ip=10.0.0.21 \\\n  \"--v=a \\\"b --node-ip=10.0.0.99\""), ""},
+		{"probes of all addresses", "",
+			pod("kube-scheduler", "--bind-address=127.0.0.1", "--bind-address=0.0.0.0"), ""},
+		{"a resolver on each machine", "ha/worker-1",
+			edit(plan.KubeletConfig, "10.96.0.10", "169.254.20.10"), ""},
+		{"an old and a new key of service accounts", "", func(m *machine) {
 			m.n.Files = append(m.n.Files, node.File{
 				Path: plan.PKIDir + "/old.pub", Mode: 0o600, Content: m.r.Bundle.CAKey.PublicPEM(),
 			})
@@ -279,41 +287,26 @@ func TestCheckAccepts(t *testing.T) {
 				"    - --service-account-key-file=",
 				"    - --service-account-key-file=/etc/kubernetes/pki/old.pub\n"+
 					"    - --service-account-key-file=")
-		}},
-		{name: "an old and a new CA", breaks: func(m *machine) {
+		}, ""},
+		{"an old and a new CA", "", func(m *machine) {
 			f := m.file(plan.CACert)
 			f.Content = append(m.r.Bundle.EtcdCA.PEM(), f.Content...)
-		}},
+		}, ""},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
-			m := broken(t, row.cluster, row.machine, false, row.objects, row.breaks)
+			m := broken(t, row.on, row.breaks)
 			require.NoError(t, m.check())
 		})
 	}
 }
 
-// broken breaks a machine, cp-1 of the case ha unless the row names another. The cluster is shared,
-// unless it is changed.
-func broken(
-	t *testing.T, cluster, name string, changed bool,
-	objects func([]manifests.Object) []manifests.Object, breaks func(*machine),
-) *machine {
+// broken breaks a machine.
+func broken(t *testing.T, on string, breaks func(*machine)) *machine {
 	t.Helper()
-	cluster, name = cmp.Or(cluster, "ha"), cmp.Or(name, "cp-1")
-	var m *machine
-	if changed || objects != nil {
-		r := fresh(t, cluster)
-		if objects != nil {
-			r.EditObjects(objects)
-		}
-		m = rendered(t, r, name)
-	} else {
-		m = goldenMachine(t, cluster, name)
-	}
-	if breaks != nil {
-		breaks(m)
-	}
+	cluster, name, _ := strings.Cut(cmp.Or(on, "ha/cp-1"), "/")
+	m := goldenMachine(t, cluster, name)
+	breaks(m)
 	return m
 }
 

@@ -16,7 +16,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kiln.dev/kiln/render"
 	"kiln.dev/kiln/render/facts/node"
 	"kiln.dev/kiln/render/pack/compress"
 	"kiln.dev/kiln/render/plan"
@@ -116,30 +115,6 @@ func TestHookBytes(t *testing.T) {
 	if *lower {
 		writeHookFile(t, limits)
 	}
-}
-
-// TestHookBound: the hook of a worker with a balancer is at most 20,480 bytes, and none of them is
-// for a cluster that brings its own network of pods.
-func TestHookBound(t *testing.T) {
-	t.Parallel()
-	c, b := inputs(t, "balancer")
-	c.Spec.Network.CNI = "none"
-	own, err := render.New(c, b)
-	require.NoError(t, err)
-	workers := 0
-	for i, n := range nodes(t, "balancer") {
-		if n.Role == "worker" {
-			workers++
-			flannel, _ := hookBytes(hookFiles(n))
-			require.LessOrEqual(t, flannel, 20_480, n.Name)
-			n, err = own.Node(i)
-			require.NoError(t, err)
-			none, _ := hookBytes(hookFiles(n))
-			require.LessOrEqual(t, none, flannel, n.Name)
-			t.Logf("%s: %d bytes, with cni none %d", n.Name, flannel, none)
-		}
-	}
-	require.NotZero(t, workers)
 }
 
 // digest finds the SHA-256 of a file in the list of files.

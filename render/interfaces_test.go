@@ -14,7 +14,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kiln.dev/kiln/render/config"
 	"kiln.dev/kiln/render/facts/node"
 	"kiln.dev/kiln/render/facts/target"
 	"kiln.dev/kiln/render/plan"
@@ -35,71 +34,6 @@ func withInterfaces(
 		n := nodes(t, "interfaces")[i]
 		t.Run(m.Name, func(t *testing.T) { do(t, m, n) })
 	}
-}
-
-// TestInterfaceFiles: the files for networkd and NetworkManager, read again, say what the plan
-// says.
-func TestInterfaceFiles(t *testing.T) {
-	t.Parallel()
-	withInterfaces(t, target.Ignition, func(t *testing.T, m *plan.Machine, n *node.Node) {
-		got := map[string]*plan.Interface{}
-		of := func(name string) *plan.Interface {
-			if got[name] == nil {
-				got[name] = &plan.Interface{Name: name}
-			}
-			return got[name]
-		}
-		for i := range n.Files {
-			f := &n.Files[i]
-			base, own := strings.CutPrefix(f.Path, config.NetworkdPrefix)
-			switch suffix := filepath.Ext(f.Path); {
-			case own && suffix == ".link":
-				readLink(t, readINI(t, f, linkKeys), of(strings.TrimSuffix(base, suffix)))
-			case own && suffix == ".netdev":
-				readNetdev(t, readINI(t, f, netdevKeys), of(strings.TrimSuffix(base, suffix)))
-			case own && suffix == ".network":
-				readNetwork(t, readINI(t, f, networkKeys), of(strings.TrimSuffix(base, suffix)))
-			case suffix == ".nmconnection":
-				require.EqualValues(t, 0o600, f.Mode, "NetworkManager ignores it otherwise")
-				file := strings.TrimSuffix(f.Path, suffix)
-				want := of(strings.TrimPrefix(file, config.KeyfilePrefix))
-				readKeyfile(t, readINI(t, f, keyfileKeys), want)
-			default:
-				continue
-			}
-			require.NotEmpty(t, f.From)
-		}
-		require.Len(t, got, len(m.Interfaces))
-		for _, want := range m.Interfaces {
-			// One language names the members at the bond alone, the other the bond at each member.
-			if want.Bond != nil {
-				bond := *want.Bond
-				bond.Members = nil
-				want.Bond = &bond
-				if m.System.Network == target.Networkd {
-					want.Bond.Primary = ""
-				}
-			}
-			if want.VLAN != nil && m.System.Network == target.Networkd {
-				want.VLAN = &config.VLAN{ID: want.VLAN.ID}
-			}
-			if m.System.Network == target.NetworkManager {
-				want.VLANs, want.Primary = nil, false
-			}
-			for _, list := range []*plan.Interface{&want, got[want.Name]} {
-				compare := func(a, b plan.Hop) int {
-					return strings.Compare(fmt.Sprint(a), fmt.Sprint(b))
-				}
-				list.Routes = slices.SortedFunc(slices.Values(list.Routes), compare)
-			}
-			said := func(n plan.Interface) string {
-				bond, vlan := n.Bond, n.VLAN
-				n.Bond, n.VLAN = nil, nil
-				return fmt.Sprintf("%+v %+v %+v", n, bond, vlan)
-			}
-			require.Equal(t, said(want), said(*got[want.Name]))
-		}
-	})
 }
 
 // TestNetworkdReads: systemd-networkd itself accepts its files without a complaint, and knows the

@@ -98,21 +98,3 @@ func unexplained(record, changelog string, now map[string]string) []string {
 	slices.Sort(out)
 	return slices.Compact(out)
 }
-
-// TestUnexplained shows what counts as a change, and what as its name.
-func TestUnexplained(t *testing.T) {
-	t.Parallel()
-	const record = "1  ha/shared/all/etc/kiln/boot\n2  ha/cp-1/etc/kiln/machine\n" +
-		"3  ha/cp-1/etc/gone\n"
-	now := map[string]string{
-		"ha/shared/all/etc/kiln/boot":             "1",
-		"ha/cp-1/etc/kiln/machine":                "9",
-		"ha/shared/all/etc/kiln/objects/new.yaml": "4",
-	}
-	all := []string{"/etc/gone", "/etc/kiln/machine", "/etc/kiln/objects/new.yaml"}
-	require.Equal(t, all, unexplained(record, "# Changes\n\n## Unreleased\n", now))
-	require.Equal(t, all, unexplained(record,
-		"# Changes\n\n## Unreleased\n\n## v0.1.0\n`/etc/gone` `/etc/kiln/*`\n", now))
-	require.Equal(t, []string{"/etc/gone"}, unexplained(record,
-		"\n## Unreleased\n- `/etc/kiln/objects/*`: new\n- `/etc/kiln/machine`\n", now))
-}

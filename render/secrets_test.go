@@ -134,7 +134,7 @@ func TestSecretsElsewhere(t *testing.T) {
 			r := load(t, name)
 			var machines []*machine
 			for i, n := range nodes(t, name) {
-				machines = append(machines, &machine{t, r, &r.Plan.Machines[i], clone(n)})
+				machines = append(machines, &machine{t, r, &r.Plan.Machines[i], clone(n), name})
 			}
 			for _, from := range machines {
 				for i, f := range from.n.Files {

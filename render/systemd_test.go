@@ -152,37 +152,3 @@ func TestEveryUnit(t *testing.T) {
 	require.Greater(t, len(seen), 20)
 	t.Logf("%d different machines, %d units and drop-ins", len(seen), units)
 }
-
-// TestUnitFindings: TestEveryUnit finds mistakes.
-func TestUnitFindings(t *testing.T) {
-	t.Parallel()
-	analyze, system := need.Program(t, "systemd-analyze"), layUnits(t)
-	good := unitFiles(nodes(t, "ha")[0])
-	require.Empty(t, verifyUnits(t, analyze, system, good))
-	const kubelet, hook = "kubelet.service", "kiln.service"
-	for name, row := range map[string]struct{ file, old, new, want string }{
-		"unknown key":     {kubelet, "[Service]\n", "[Service]\nRestarts=always\n", "Restarts"},
-		"unknown section": {kubelet, "[Service]\n", "[Servise]\nA=b\n[Service]\n", "Servise"},
-		"wrong value":     {hook, "[Service]\n", "[Service]\nType=onshot\n", "onshot"},
-		"no program":      {hook, "ExecStart=", "Environment=A=", "ExecStart="},
-		"no path":         {hook, "ExecStart=/", "ExecStart=usr/bin/nothing /", "usr/bin/nothing"},
-		"no such unit": {hook, "[Unit]\n", "[Unit]\nRequires=nothing.service\n",
-			"nothing.service"},
-		"no such kind": {hook, "[Unit]\n", "[Unit]\nAfter=nothing.servce\n", "nothing.servce"},
-		"a cycle": {hook, "[Unit]\n",
-			"[Unit]\nAfter=kubelet.service\nBefore=kubelet.service\n", "cycle"},
-		"a cycle with a target": {hook, "[Unit]\n", "[Unit]\nBefore=local-fs.target\n",
-			"cycle"},
-		"in a drop-in": {"kubelet.service.d/10-kubeadm.conf", "[Service]\n",
-			"[Service]\nExecStrt=\n", "ExecStrt"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			bad := maps.Clone(good)
-			require.Contains(t, bad[row.file], row.old)
-			bad[row.file] = strings.ReplaceAll(bad[row.file], row.old, row.new)
-			found := strings.Join(verifyUnits(t, analyze, system, bad), "\n")
-			require.Contains(t, found, row.want)
-		})
-	}
-}

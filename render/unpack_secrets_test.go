@@ -115,24 +115,6 @@ func written(t testing.TB, u *render.Unpacked) map[string][]byte {
 	return out
 }
 
-// TestUnpackLeaksAreFound: the scan finds the content of each secret file.
-func TestUnpackLeaksAreFound(t *testing.T) {
-	t.Parallel()
-	for _, name := range []string{"external-etcd", "extras", "pools", "rsa-ca"} {
-		windows := confidential(t, name)
-		for _, n := range nodes(t, name) {
-			for _, f := range n.Files {
-				if f.Secret == "" && f.Path != plan.KilnDir+"/files" ||
-					strings.HasPrefix(f.Secret, "object ") {
-					continue
-				}
-				require.NotEmpty(t, leaks(map[string][]byte{"x": f.Content}, windows),
-					"%s of %s", f.Path, n.Name)
-			}
-		}
-	}
-}
-
 // TestUnpackErrorsHoldNoSecret: wherever a document is damaged, the error quotes nothing that could
 // be a secret.
 func TestUnpackErrorsHoldNoSecret(t *testing.T) {

@@ -218,14 +218,3 @@ func knot(files []string, uses map[string][]string) (largest []string) {
 	}
 	return largest
 }
-
-// TestKnot shows what a strongly connected part is.
-func TestKnot(t *testing.T) {
-	t.Parallel()
-	files := []string{"a", "b", "c", "d"}
-	require.Len(t, knot(files, nil), 1)
-	chain := map[string][]string{"a": {"b"}, "b": {"c"}, "c": {"d"}}
-	require.Len(t, knot(files, chain), 1)
-	ring := map[string][]string{"a": {"b"}, "b": {"c"}, "c": {"d"}, "d": {"b"}}
-	require.Equal(t, []string{"b", "c", "d"}, knot(files, ring))
-}

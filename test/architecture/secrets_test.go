@@ -1,7 +1,6 @@
 package architecture
 
 import (
-	"fmt"
 	"go/types"
 	"regexp"
 	"slices"
@@ -201,20 +200,4 @@ func holdsSecret(t types.Type, seen []types.Type) bool {
 		return holdsSecret(u.Elem(), seen)
 	}
 	return false
-}
-
-// TestSecretRules shows what the rules above find.
-func TestSecretRules(t *testing.T) {
-	t.Parallel()
-	text := types.Typ[types.String]
-	require.True(t, holdsText(text, nil))
-	require.True(t, holdsText(types.NewSlice(types.Typ[types.Byte]), nil))
-	require.True(t, holdsText(types.NewMap(text, types.NewSlice(text)), nil))
-	require.False(t, holdsText(types.Typ[types.Int], nil))
-	for name, want := range map[string]bool{
-		"CAKey": true, "passphrase": true, "LeafSeed": true, "tokens": true, "keys": true,
-		"Keyboard": false, "Monkeys2": false,
-	} {
-		require.Equal(t, want, secretName.MatchString(name), fmt.Sprint(name))
-	}
 }

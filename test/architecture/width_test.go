@@ -117,29 +117,3 @@ func unbreakable(name, line string) bool {
 	row := strings.HasPrefix(strings.TrimSpace(line), "|")
 	return path.Ext(name) == ".md" && (row || onlyLink.MatchString(line))
 }
-
-// TestWideLines shows which lines are too wide.
-func TestWideLines(t *testing.T) {
-	t.Parallel()
-	long := strings.Repeat("x", maxWidth)
-	for _, row := range []struct {
-		name, line string
-		wide       bool
-	}{
-		{"a.go", long, false},
-		{"a.go", long + "x", true},
-		{"a.go", strings.Repeat("é", maxWidth), false},
-		{"a.go", "\t" + long[tabWidth:], false},
-		{"a.go", "\t" + long[tabWidth-1:], true},
-		{"a.go", "// https://example.com/" + long, false},
-		{"a.go", "// see https://example.com/" + long, true},
-		{"a.md", "| a | " + long + " |", false},
-		{"a.go", "| a | " + long + " |", true},
-		{"a.md", "- [a link](https://example.com/" + long + ").", false},
-		{"a.md", "[link]: https://example.com/" + long, false},
-		{"a.md", "Read [a link](https://example.com/" + long + ").", true},
-	} {
-		got := len(wideLines(row.name, row.line)) > 0
-		require.Equal(t, row.wide, got, "%s: %s", row.name, row.line)
-	}
-}
