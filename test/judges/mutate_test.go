@@ -42,16 +42,16 @@ func TestMutations(t *testing.T) {
 			continue
 		}
 		before := j.Func(cluster(t, "ha", "ignition"))
-		for name, m := range mutations {
+		for _, m := range mutations {
 			by, says, _ := strings.Cut(m.by, ": ")
 			if by != j.Name {
 				continue
 			}
-			t.Run(strings.ReplaceAll(name, " ", "-"), func(t *testing.T) {
+			t.Run(strings.ReplaceAll(m.name, " ", "-"), func(t *testing.T) {
 				t.Parallel()
 				machines := cluster(t, "ha", "ignition")
 				m.change(t, machines)
-				if !strings.HasPrefix(name, "manifest ") {
+				if !strings.HasPrefix(m.name, "manifest ") {
 					for _, machine := range machines {
 						list := machine.File(manifestPath)
 						last := lastLine.Find(list.Content)
@@ -279,14 +279,23 @@ const (
 	cniConfig = "/etc/cni/net.d/*"
 )
 
+// Files that many mutations change.
+var (
+	apiPod       = staticPod("kube-apiserver")
+	managerPod   = staticPod("kube-controller-manager")
+	schedulerPod = staticPod("kube-scheduler")
+	etcdPod      = staticPod("etcd")
+	dns          = object("deployment-coredns")
+)
+
 func staticPod(component string) string { return manifestsDir + "/" + component + ".yaml" }
 func object(name string) string         { return objectsDir + "/*-" + name + ".yaml" }
 
 // mutation is one fault and the judge that has to find it; others may find it too. After a colon
 // may follow a part of the judge's finding.
 type mutation struct {
-	by     string
-	change change
+	name, by string
+	change   change
 }
 
 func noNames(c *x509.Certificate, names ...string) {

@@ -81,7 +81,7 @@ func TestEtcdMachinesAreSeen(t *testing.T) {
 			"it is not etcd",
 		},
 		"API server with one short": {
-			edit("cp-1", staticPod("kube-apiserver"), ",https://10.0.0.33:2379", ""),
+			edit("cp-1", apiPod, ",https://10.0.0.33:2379", ""),
 			"--etcd-servers is",
 		},
 		"API server that believes another": {
