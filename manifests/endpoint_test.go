@@ -90,16 +90,6 @@ func TestBalancer(t *testing.T) {
 	}
 }
 
-// TestBalancerSum: another control plane makes another configuration, and so another pod.
-func TestBalancerSum(t *testing.T) {
-	t.Parallel()
-	one, other := balancer(t, ipv4, "10.0.0.11", "10.0.0.12"),
-		balancer(t, ipv4, "10.0.0.11", "10.0.0.13")
-	require.Equal(t, manifests.BalancerSum([]byte(one)),
-		manifests.BalancerSum([]byte(balancer(t, ipv4, "10.0.0.11", "10.0.0.12"))))
-	require.NotEqual(t, manifests.BalancerSum([]byte(one)), manifests.BalancerSum([]byte(other)))
-}
-
 // TestBalancerIsHAProxys: haproxy reads the configuration without a warning.
 func TestBalancerIsHAProxys(t *testing.T) {
 	t.Parallel()

@@ -9,7 +9,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"kiln.dev/kiln/render/config"
-	"kiln.dev/kiln/render/facts/node"
 	"kiln.dev/kiln/render/facts/target"
 	"kiln.dev/kiln/render/plan"
 )
@@ -59,26 +58,6 @@ func TestEndpoint(t *testing.T) {
 			require.Equal(t, strings.HasPrefix(name, "name"), p.EndpointIsName)
 		})
 	}
-}
-
-// TestNames: every name and address by which a client may reach an API server.
-func TestNames(t *testing.T) {
-	t.Parallel()
-	p := parse(t, debian+`
-  endpoint: api.example.com
-  network: {dnsDomain: k8s.test}
-  controlPlane: {apiServer: {certSANs: [192.0.2.7, '*.example.com']}}
-`, "")
-	n := p.APIServerNames()
-	require.Equal(t, []string{
-		"*.example.com", "api.example.com", "cp-1", "kubernetes", "kubernetes.default",
-		"kubernetes.default.svc", "kubernetes.default.svc.k8s.test", "localhost",
-	}, n.DNS)
-	var ips []string
-	for _, ip := range n.IPs {
-		ips = append(ips, ip.String())
-	}
-	require.Equal(t, []string{"10.0.0.11", "10.96.0.1", "127.0.0.1", "192.0.2.7", "::1"}, ips)
 }
 
 // values returns the values of a flag, in its order.
@@ -142,51 +121,6 @@ func TestFlags(t *testing.T) {
 	}
 }
 
-// TestRoles: the labels that a kubelet registers with. The hook sets a control plane's role; a
-// worker's kubelet has to write its roles in another spelling.
-func TestRoles(t *testing.T) {
-	t.Parallel()
-	const controlPlane = "  controlPlane: " +
-		"{machines: {labels: {node-role.kubernetes.io/control-plane: ''}}}\n"
-	p := parse(t, debian+controlPlane+`
-  network: {cni: none}
-  workers: {machines: {labels: {node-role.kubernetes.io/worker: '', zone: a}}}
-  pools: [{name: disks, labels: {node-role.kubernetes.io/disk: ssd}}]
-`, "  - {name: w-1, role: worker, addresses: [10.0.0.21]}\n")
-	require.True(t, p.Roles)
-	for name, want := range map[string]struct{ labels, roles []string }{
-		"cp-1": {},
-		"w-1":  {[]string{"role.kiln.dev/worker=,zone=a"}, []string{"worker="}},
-		"disks": {
-			[]string{"role.kiln.dev/disk=ssd,role.kiln.dev/worker=,zone=a"},
-			[]string{"disk=ssd", "worker="},
-		},
-	} {
-		named := func(m plan.Machine) bool { return m.Name == name }
-		m := &p.Machines[slices.IndexFunc(p.Machines, named)]
-		require.Equal(t, want.labels, values(p.KubeletFlags(m), "node-labels"), name)
-		require.Equal(t, want.roles, m.Roles(), name)
-	}
-	require.False(t, parse(t, debian+controlPlane, "").Roles)
-}
-
-// TestImages: the images are those of the minor, whatever the patch release.
-func TestImages(t *testing.T) {
-	t.Parallel()
-	for _, r := range target.Releases {
-		for _, patch := range []int{0, 99} {
-			version := fmt.Sprintf("v1.%d.%d", r.Minor, patch)
-			text := head + "  kubernetesVersion: " + version + "\n" + debian + first
-			c, err := config.Parse("cluster.yaml", []byte(text), nil)
-			require.NoError(t, err)
-			p := plan.New(c)
-			require.Equal(t, r, p.Release)
-			require.Equal(t, "registry.k8s.io/etcd:"+r.Etcd, p.Images[target.Etcd])
-			require.Equal(t, "registry.k8s.io/kube-apiserver:"+version, p.Images[target.APIServer])
-		}
-	}
-}
-
 // TestIdentity: MAC and UUID of a machine are spelt as the machine spells them.
 func TestIdentity(t *testing.T) {
 	t.Parallel()
@@ -241,64 +175,30 @@ func TestNameSources(t *testing.T) {
 	}
 }
 
-// TestEtcdMembers: which machines carry a member, and where the API servers find the members.
-func TestEtcdMembers(t *testing.T) {
+// TestRoles: the labels that a kubelet registers with. The hook sets a control plane's role; a
+// worker's kubelet has to write its roles in another spelling.
+func TestRoles(t *testing.T) {
 	t.Parallel()
-	const (
-		external = `
-  controlPlane:
-    etcd:
-      external:
-        endpoints: ['https://etcd.example.com:2379']
-        caFrom: ca.crt
-        certFrom: client.crt
-        keyFrom: client.key
-`
-		second = "  - {name: cp-2, role: control-plane, addresses: [10.0.0.12]}\n"
-		own    = "  - {name: etcd-1, role: etcd, addresses: [10.0.0.31]}\n"
-		others = "  - {name: etcd-2, role: etcd, addresses: [10.0.0.32]}\n" +
-			"  - {name: etcd-3, role: etcd, addresses: [10.0.0.33]}\n"
-	)
-	for name, row := range map[string]struct {
-		spec, nodes string
-		members     []string
-		servers     string
-	}{
-		"on control planes": {"", "", []string{"cp-1"}, "https://127.0.0.1:2379"},
-		"on machines of their own": {
-			"  endpoint: api.example.com\n", second + own + others,
-			[]string{"etcd-1", "etcd-2", "etcd-3"},
-			"https://10.0.0.31:2379,https://10.0.0.32:2379,https://10.0.0.33:2379",
+	const controlPlane = "  controlPlane: " +
+		"{machines: {labels: {node-role.kubernetes.io/control-plane: ''}}}\n"
+	p := parse(t, debian+controlPlane+`
+  network: {cni: none}
+  workers: {machines: {labels: {node-role.kubernetes.io/worker: '', zone: a}}}
+  pools: [{name: disks, labels: {node-role.kubernetes.io/disk: ssd}}]
+`, "  - {name: w-1, role: worker, addresses: [10.0.0.21]}\n")
+	require.True(t, p.Roles)
+	for name, want := range map[string]struct{ labels, roles []string }{
+		"cp-1": {},
+		"w-1":  {[]string{"role.kiln.dev/worker=,zone=a"}, []string{"worker="}},
+		"disks": {
+			[]string{"role.kiln.dev/disk=ssd,role.kiln.dev/worker=,zone=a"},
+			[]string{"disk=ssd", "worker="},
 		},
-		"one": {
-			"  workers: {localBalancer: {}}\n", own,
-			[]string{"etcd-1"}, "https://10.0.0.31:2379",
-		},
-		"external": {external, "", nil, "https://etcd.example.com:2379"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			text := head + version + debian + row.spec + first + row.nodes
-			c, err := config.Parse("cluster.yaml", []byte(text), etcdFiles)
-			require.NoError(t, err)
-			p := plan.New(c)
-			var members []string
-			for _, i := range p.EtcdMembers {
-				members = append(members, p.Machines[i].Name)
-			}
-			require.Equal(t, row.members, members)
-			for i := range p.Machines {
-				m := &p.Machines[i]
-				require.Equal(t, slices.Contains(row.members, m.Name), m.EtcdMember, m.Name)
-				require.Equal(t, m.Role != node.Etcd, m.Joins(), m.Name)
-				if !m.ControlPlane() {
-					require.False(t, p.Balanced(m), m.Name)
-					require.Empty(t, p.APIURL(m), m.Name)
-					continue
-				}
-				servers := config.Arg{Name: "etcd-servers", Value: row.servers}
-				require.Contains(t, p.APIServerFlags(m).Args(), servers)
-			}
-		})
+		named := func(m plan.Machine) bool { return m.Name == name }
+		m := &p.Machines[slices.IndexFunc(p.Machines, named)]
+		require.Equal(t, want.labels, values(p.KubeletFlags(m), "node-labels"), name)
+		require.Equal(t, want.roles, m.Roles(), name)
 	}
+	require.False(t, parse(t, debian+controlPlane, "").Roles)
 }
