@@ -46,28 +46,6 @@ func problemsOf(t testing.TB, text string, dir fs.FS) string {
 	return err.Error()
 }
 
-func TestParseDefaults(t *testing.T) {
-	t.Parallel()
-	c := parse(t, header+onOS+oneNode, nil)
-	s := c.Spec
-	require.Equal(t, "registry.k8s.io", s.ImageRepository)
-	require.Equal(t, "10.0.0.11", s.Endpoint)
-	require.Equal(t, []string{"10.244.0.0/16"}, s.Network.PodSubnets)
-	require.Equal(t, []string{"10.96.0.0/12"}, s.Network.ServiceSubnets)
-	require.Equal(t, []int{24}, s.Network.NodeMaskSizes)
-	require.Equal(t, "cluster.local", s.Network.DNSDomain)
-	require.Equal(t, "flannel", s.Network.CNI)
-	require.Equal(t, "nftables", s.Network.Proxy)
-	require.Equal(t, config.Duration(8760*time.Hour), s.Certificates.Lifetime)
-	require.Equal(t, config.Duration(87600*time.Hour), s.Certificates.CALifetime)
-	require.Equal(t, config.Duration(720*time.Hour), *s.Certificates.Stagger)
-	require.Equal(t, "online", s.Certificates.Signing)
-	require.Equal(t, "ECDSA-P256", s.Certificates.KeyAlgorithm)
-	require.Equal(t, 2, s.DNS.Replicas)
-	require.Equal(t, config.Duration(168*time.Hour), s.Boot.FormationWindow)
-	require.Empty(t, s.Machines.Platform, "machines have a layer of their own for defaults")
-}
-
 // TestStagger reads the time by which certificates end apart: 30 days of a year, less of a shorter
 // lifetime, and the time that is written, also none.
 func TestStagger(t *testing.T) {

@@ -1,7 +1,6 @@
 package plan_test
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -33,31 +32,6 @@ func parse(t *testing.T, spec, nodes string) *plan.Plan {
 	c, err := config.Parse("cluster.yaml", []byte(text), nil)
 	require.NoError(t, err)
 	return plan.New(c)
-}
-
-func TestEndpoint(t *testing.T) {
-	t.Parallel()
-	for name, row := range map[string]struct{ endpoint, want string }{
-		"absent":         {"", "https://10.0.0.11:6443"},
-		"name":           {"api.example.com", "https://api.example.com:6443"},
-		"name and port":  {"api.example.com:443", "https://api.example.com:443"},
-		"IPv4":           {"192.0.2.1", "https://192.0.2.1:6443"},
-		"IPv4 and port":  {"192.0.2.1:443", "https://192.0.2.1:443"},
-		"IPv6":           {"2001:db8::1", "https://[2001:db8::1]:6443"},
-		"IPv6 brackets":  {"[2001:db8::1]", "https://[2001:db8::1]:6443"},
-		"IPv6 with port": {"[2001:db8::1]:443", "https://[2001:db8::1]:443"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			spec := debian
-			if row.endpoint != "" {
-				spec += fmt.Sprintf("  endpoint: %q\n", row.endpoint)
-			}
-			p := parse(t, spec, "")
-			require.Equal(t, row.want, p.EndpointURL())
-			require.Equal(t, strings.HasPrefix(name, "name"), p.EndpointIsName)
-		})
-	}
 }
 
 // values returns the values of a flag, in its order.

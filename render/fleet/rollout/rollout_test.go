@@ -26,6 +26,20 @@ func oneMachine(version string) *change.Cluster {
 	}
 }
 
+// members returns the state of a cluster of these control planes, each with a member of etcd.
+func members(version string, names ...string) *change.Cluster {
+	c := &change.Cluster{Version: version}
+	for _, name := range names {
+		pod := change.Key{Kind: "file", ID: "/etc/kubernetes/manifests/etcd.yaml"}
+		c.Machines = append(c.Machines, &change.Machine{
+			Name: name, Role: controlPlane,
+			Properties: change.Properties{{Name: "kubelet", Value: version}},
+			Entries:    change.Entries{{Key: pod, Content: []byte("a: 1\n")}},
+		})
+	}
+	return c
+}
+
 // TestForce: refusals are overridden by name, and only existing ones.
 func TestForce(t *testing.T) {
 	t.Parallel()
@@ -116,19 +130,7 @@ func TestAdvice(t *testing.T) {
 // version, also if one is away or comes.
 func TestSnapshotBefore(t *testing.T) {
 	t.Parallel()
-	cluster := func(version string) *change.Cluster {
-		c := &change.Cluster{Version: version}
-		for _, name := range []string{"a", "b", "c"} {
-			pod := change.Key{Kind: "file", ID: "/etc/kubernetes/manifests/etcd.yaml"}
-			c.Machines = append(c.Machines, &change.Machine{
-				Name: name, Role: controlPlane,
-				Properties: change.Properties{{Name: "kubelet", Value: version}},
-				Entries:    change.Entries{{Key: pod, Content: []byte("a: 1\n")}},
-			})
-		}
-		return c
-	}
-	old, now := cluster("v1.35.1"), cluster("v1.36.3")
+	old, now := members("v1.35.1", "a", "b", "c"), members("v1.36.3", "a", "b", "c")
 	nodes := func(list ...*change.Machine) (out []running.Node) {
 		for _, m := range list {
 			out = append(out, running.Node{
@@ -193,20 +195,8 @@ func TestSnapshotOfExternal(t *testing.T) {
 // restore has a name, so that the next plan knows it.
 func TestTyped(t *testing.T) {
 	t.Parallel()
-	cluster := func(version string, names ...string) *change.Cluster {
-		c := &change.Cluster{Version: version}
-		for _, name := range names {
-			pod := change.Key{Kind: "file", ID: "/etc/kubernetes/manifests/etcd.yaml"}
-			c.Machines = append(c.Machines, &change.Machine{
-				Name: name, Role: controlPlane,
-				Properties: change.Properties{{Name: "kubelet", Value: version}},
-				Entries:    change.Entries{{Key: pod, Content: []byte("a: 1\n")}},
-			})
-		}
-		return c
-	}
 	const same = "sha256sum of the copy is that of the file"
-	p, err := New(change.Compare(cluster("v1.36.2", "a"), cluster("v1.36.3", "a")),
+	p, err := New(change.Compare(members("v1.36.2", "a"), members("v1.36.3", "a")),
 		Options{MaxUnavailable: "1", Force: []string{"single-member"}})
 	require.NoError(t, err)
 	require.Len(t, p.List, 3)
@@ -220,7 +210,7 @@ func TestTyped(t *testing.T) {
 		"kubectl uncordon a",
 	}, Texts(p.List[2].Then))
 
-	old, now := cluster("v1.35.1", "a", "b", "c"), cluster("v1.36.3", "a", "b", "c")
+	old, now := members("v1.35.1", "a", "b", "c"), members("v1.36.3", "a", "b", "c")
 	p, err = New(change.Compare(old, now), Options{MaxUnavailable: "1"})
 	require.NoError(t, err)
 	require.Equal(t, []string{same}, Texts(p.List[0].Wait))
@@ -240,16 +230,10 @@ func TestTyped(t *testing.T) {
 // TestEtcdctl: commands of etcdctl are whole, and ask a member that stays.
 func TestEtcdctl(t *testing.T) {
 	t.Parallel()
-	c := &change.Cluster{Version: "v1.36.3"}
+	c := members("v1.36.3", "a", "b", "c")
 	r := &running.Running{Digest: review.Digest}
-	for _, name := range []string{"a", "b", "c"} {
-		pod := change.Key{Kind: "file", ID: "/etc/kubernetes/manifests/etcd.yaml"}
-		m := &change.Machine{
-			Name: name, Role: controlPlane,
-			Entries: change.Entries{{Key: pod, Content: []byte("a: 1\n")}},
-		}
-		c.Machines = append(c.Machines, m)
-		r.Nodes = append(r.Nodes, running.Node{Name: name, Twin: review.Digest(m), Ready: true,
+	for _, m := range c.Machines {
+		r.Nodes = append(r.Nodes, running.Node{Name: m.Name, Twin: review.Digest(m), Ready: true,
 			Hook: "waiting etcd"})
 	}
 	p, err := New(change.Compare(c, c), Options{MaxUnavailable: "1", Running: r})
@@ -297,23 +281,15 @@ func TestEtcdctl(t *testing.T) {
 // replaced by an older one.
 func TestBack(t *testing.T) {
 	t.Parallel()
-	cluster := func(content string) *change.Cluster {
-		c := &change.Cluster{Version: "v1.36.3"}
-		for _, name := range []string{"a", "b", "c"} {
-			pod := change.Key{Kind: "file", ID: "/etc/kubernetes/manifests/etcd.yaml"}
-			c.Machines = append(c.Machines, &change.Machine{
-				Name: name, Role: controlPlane,
-				Properties: change.Properties{{Name: "kubelet", Value: c.Version}},
-				Entries:    change.Entries{{Key: pod, Content: []byte(content)}},
-			})
-		}
-		return c
+	old, now := members("v1.36.3", "a", "b", "c"), members("v1.36.3", "a", "b", "c")
+	for _, m := range now.Machines {
+		m.Entries[0].Content = []byte("a: 2\n")
 	}
 	nodes := []running.Node{
 		{Name: "a", Twin: strings.Repeat("0", 64), Kubelet: "v1.37.1", Ready: true},
 		{Name: "b", Ready: true}, {Name: "c", Ready: true},
 	}
-	p, err := New(change.Compare(cluster("a: 1\n"), cluster("a: 2\n")), Options{
+	p, err := New(change.Compare(old, now), Options{
 		MaxUnavailable: "1",
 		Running:        &running.Running{Nodes: nodes, Digest: review.Digest},
 	})
