@@ -8,7 +8,6 @@
 # Exits with 0 if the others went well, and with 1 if one failed, if none could run, or if the image
 # cannot be made here, be it absent or of other sources.
 set -euo pipefail
-# shellcheck source=lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 (($# == 0)) || usage "$1"

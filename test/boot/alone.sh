@@ -14,9 +14,7 @@
 # Exits with the command's code, with 77 if this computer cannot have such machines.
 set -euo pipefail
 export MACHINES=container
-# shellcheck source=lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
-# shellcheck source=container.sh
 source "$here/container.sh"
 
 # inside COMMAND...: the rest, in the new namespaces.

@@ -13,20 +13,11 @@
 #   alone       machines without a server: the hook takes as long as without report, or at most
 #               twice that and twenty seconds, since the computer does other work as well
 #   restarted   a hook that stopped is started again, by a person who mended the machine
-#
-# Exits with 0 if all went well, 1 if something did not, 77 if this computer cannot run the test.
-# shellcheck disable=SC2016,SC2317 # scenarios and checks are called by their names
+# shellcheck disable=SC2016
 set -euo pipefail
 export MACHINES=container
-# shellcheck source=lib.sh
-source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
-# shellcheck source=cluster.sh
-source "$here/cluster.sh"
-# shellcheck source=begin.sh
-source "$here/begin.sh"
-# shellcheck source=announced.sh
+source "$(dirname "${BASH_SOURCE[0]}")/begin.sh"
 source "$here/announced.sh"
-# shellcheck source=proof-bad.sh
 source "$here/proof-bad.sh"
 
 every=("done" damaged alone restarted "${bad[@]}")
@@ -36,12 +27,6 @@ begin "${arguments[@]}"
 form_limit=240 step_limit=120 # a slow computer
 pause=0.5 asks=10000
 adapt_case() { reporting; }
-
-start_all() {
-  local machine
-  power_on=$SECONDS
-  for machine in "$@"; do power "$machine"; done
-}
 
 scenario_done() {
   render_case fast

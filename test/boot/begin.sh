@@ -1,6 +1,11 @@
 # shellcheck shell=bash disable=SC2034,SC2154
 # How a script that boots machines begins, calls its scenarios and ends, for each kind of machine.
-# Sourced after lib.sh and cluster.sh.
+# Sourced first of all.
+
+source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+source "$here/cluster.sh"
+source "$here/etcd.sh"
+source "$here/as-operator.sh"
 
 # begin ARGUMENT... makes what the script needs: the image, $tmp, a folder, and the programs in it.
 # Machines that are containers live in namespaces of their own, in which begin runs the script
@@ -27,6 +32,14 @@ begin() {
   fail_on_errors
 }
 
+# begin_case NAME WORD... begins a script of one scenario, which takes --keep and what words knows.
+begin_case() {
+  case=$1 every=()
+  words "${@:2}"
+  begin "${arguments[@]}"
+  dir=$tmp/$case
+}
+
 programs() {
   CGO_ENABLED=0 go build -C "$here/../.." -o "$tmp/kiln" ./cmd/kiln
   CGO_ENABLED=0 go build -C "$here" -o "$tmp/" ./net ./audit ./overlay ./store ./registry
@@ -36,10 +49,12 @@ programs() {
 # own_programs builds what one script needs beside that. A script that wants that replaces it.
 own_programs() { :; }
 
-# finish takes the machines away. With $keep it leaves them, or, where they would end with this
-# script, gives a shell in their network first.
+# finish prints the summary, and takes the machines away. With $keep it leaves them, or, where they
+# would end with this script, gives a shell in their network first.
 finish() {
   trap - ERR
+  [[ ! -s $tmp/summary ]] ||
+    printf '\nSeconds since the last power-on; all of it took %s s:\n' "$SECONDS" | cat - "$tmp/summary"
   if [[ -n ${keep:-} && $MACHINES != container ]]; then
     say "left running: what was rendered is in $tmp; end it with: $here/vm.sh off"
     return
@@ -53,10 +68,9 @@ finish() {
 }
 
 # each FUNCTION NAME...: the rest of the script. It calls FUNCTION with each name, where $case is
-# the name and $dir a folder for it. It goes on where one fails, prints the summary, and exits with
-# 0, or with 1 if one failed.
+# the name and $dir a folder for it. It goes on where one fails, and exits with 1 if one has failed.
 each() {
-  local function=$1 status failed=0 begun=$SECONDS
+  local function=$1 status failed=0
   shift
   trap - ERR
   for case in "$@"; do
@@ -73,8 +87,6 @@ each() {
     set -e
     ((status == 0)) || failed=1
   done
-  printf '\nSeconds since the last power-on; all of it took %s s:\n' $((SECONDS - begun))
-  cat "$tmp/summary"
   exit "$failed"
 }
 

@@ -29,6 +29,13 @@ power() {
   vm start "$1" "${2:-$dir/nodes/$1}" "$memory"
 }
 
+# start_all MACHINE... powers machines on, in this order.
+start_all() {
+  local machine
+  power_on=$SECONDS
+  for machine in "$@"; do power "$machine"; done
+}
+
 # render_case NAME renders clusters/NAME into $dir, and puts the names of its machines into two
 # arrays.
 render_case() {
@@ -200,6 +207,12 @@ waits_for() {
 hooks_are_done() {
   local machine
   for machine in "${machines[@]}"; do is_done "$machine" || return; done
+}
+
+# all_up waits until all machines are Ready and their hooks done.
+all_up() {
+  within "$form_limit" "all nodes Ready" nodes_are_ready
+  within "$form_limit" "hook done on every machine" hooks_are_done
 }
 
 coredns_is_available() {

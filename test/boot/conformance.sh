@@ -18,14 +18,8 @@
 # cannot run the test.
 set -euo pipefail
 export MACHINES=container KILN_BOOT_TREE=conformance/tree
-# shellcheck source=lib.sh
-source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
-# shellcheck source=versions.sh
+source "$(dirname "${BASH_SOURCE[0]}")/begin.sh"
 source "$here/versions.sh"
-# shellcheck source=cluster.sh
-source "$here/cluster.sh"
-# shellcheck source=begin.sh
-source "$here/begin.sh"
 
 again='' procs=2 minutes=120 text='' seed=$RANDOM keep=''
 words=("$@")
@@ -56,7 +50,6 @@ begin "${words[@]}"
 commit=$(commit docs/conformance.md test/boot/conformance/results)
 CGO_ENABLED=0 go build -C "$here" -o "$tmp/conformance" ./conformance
 conformance() { (cd "$here/conformance" && "$tmp/conformance" "$@"); }
-# shellcheck source=build.sh
 source "$here/build.sh"
 e2e=$bin/e2e.test-$KUBERNETES/e2e.test
 source=$(module_file Dir k8s.io/kubernetes "$KUBERNETES")
@@ -112,8 +105,7 @@ case=conformance dir=$tmp/cluster power_on=$SECONDS
 form_limit=600 step_limit=180
 render_case conformance
 for machine in "${machines[@]}"; do vm start "$machine" "$dir/nodes/$machine" "$worker_memory"; done
-within "$form_limit" "all nodes Ready" nodes_are_ready
-within "$step_limit" "hook done on every machine" hooks_are_done
+all_up
 within "$step_limit" "CoreDNS Available" coredns_is_available
 
 began=$SECONDS status=0 found=nothing

@@ -5,9 +5,7 @@
 #   container-run.sh NAME        the power supply, outside of the machine
 #   container-run.sh NAME init   process 1: makes the machine's root and becomes systemd
 set -euo pipefail
-# shellcheck source=lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
-# shellcheck source=container.sh
 source "$here/container.sh"
 
 name=$1 dir=$vms/$1 root=$vms/$1/root index='' segment='' uplink='' mtu=''

@@ -16,28 +16,13 @@
 #
 # The kiln serve that has the bodies starts after the machines. It gives each body out once. The
 # servers use the ports 2497 and 2498 of 10.0.2.2, as every machine calls this computer. Emulated
-# machines reach them through a NAT, so that their requests come from 127.0.0.1. Exits with 0 if all
-# went well, 1 if something did not, 77 if this computer cannot run the test.
-# shellcheck disable=SC2317 # the checks are called by their names, through within
+# machines reach them through a NAT, so that their requests come from 127.0.0.1.
 set -euo pipefail
 export MACHINES=container
-# shellcheck source=lib.sh
-source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
-# shellcheck source=cluster.sh
-source "$here/cluster.sh"
-# shellcheck source=begin.sh
-source "$here/begin.sh"
+source "$(dirname "${BASH_SOURCE[0]}")/begin.sh"
 
-keep=''
-case ${1-} in
-'') ;;
---keep) keep=yes ;;
-*) usage "$1" ;;
-esac
-
-begin "$@"
+begin_case deliver "$@"
 form_limit=1800
-case=deliver dir=$tmp/deliver
 servers=()
 leave() {
   ((${#servers[@]} == 0)) || kill "${servers[@]}" 2>/dev/null || true
@@ -106,8 +91,7 @@ serve bodies "$nodes" --listen 0.0.0.0:2497 --secrets "$dir/boot-deliver.secrets
   --tls-name 10.0.2.2
 
 within "$form_limit" "the API server is ready" api_server_is_ready
-within "$form_limit" "all nodes Ready" nodes_are_ready
-within "$form_limit" "hook done on every machine" hooks_are_done
+all_up
 check_net
 
 vm ssh cp-1 cat /etc/kubernetes/pki/ca.crt >"$tmp/ca.crt"
@@ -117,6 +101,3 @@ for machine in cp-1 worker-1 worker-2 worker-3; do
   within 5 "$machine's body is gone" gone "$url"
 done
 grep -h refused "$tmp/bodies.log" | tail -n 4
-
-printf '\nSeconds since power-on:\n'
-cat "$tmp/summary"

@@ -3,28 +3,16 @@
 # it again from the same document: what was written to etcd is there. Both times its images come
 # from a third disk, which is the medium of preload.
 #
-#   disks.sh
+#   disks.sh [--keep]
 #
 # cloud-init partitions the disk and mounts it. The machine is emulated, since containers have no
 # disks, and a member of etcd alone, which is a minute of work, where an API server is many. The
 # image's Ignition has no systemd beside it, without which it waits for no disk.
-#
-# Exits with 0 if all went well, 1 if something did not, 77 if this computer cannot run the test.
-# shellcheck disable=SC2317 # the checks are called by their names, through within
 set -euo pipefail
 export MACHINES=qemu
-# shellcheck source=lib.sh
-source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
-# shellcheck source=cluster.sh
-source "$here/cluster.sh"
-# shellcheck source=etcd.sh
-source "$here/etcd.sh"
-# shellcheck source=begin.sh
-source "$here/begin.sh"
+source "$(dirname "${BASH_SOURCE[0]}")/begin.sh"
 
-(($# == 0)) || usage "$1"
-begin "$@"
-case=disks dir=$tmp/disks
+begin_case disks "$@"
 truncate -s 2G "$tmp/disk.img"
 QEMU_OPTIONS="-drive file=$tmp/disk.img,if=virtio,format=raw,cache=unsafe"
 export QEMU_OPTIONS+=" -drive file=$tmp/data.img,if=virtio,format=raw,readonly=on"
@@ -56,8 +44,7 @@ are_from_medium() {
 is_written() { etcd etcd-1 kv/put '{"key":"a2Vw","value":"a2VwdA=="}'; }
 says_kept() { [[ $(stored kep etcd-1) == kept ]]; }
 
-power_on=$SECONDS
-power etcd-1
+start_all etcd-1
 within "$form_limit" "hook done" hooks_are_done
 within 1 "etcd and the kubelet are on the second disk" are_mounted /var/lib/etcd /var/lib/kubelet
 within 1 "its images are from the medium" are_from_medium

@@ -5,30 +5,14 @@
 # earlier ones. The cluster itself can sign nothing.
 #
 #   external.sh [--keep]
-#
-# The machines are containers of this computer. Exits with 0 if all went well, 1 if something did
-# not, 77 if this computer cannot run the test.
-# shellcheck disable=SC2317 # the checks are called by their names, through within
 set -euo pipefail
 export MACHINES=container
-# shellcheck source=lib.sh
-source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
-# shellcheck source=cluster.sh
-source "$here/cluster.sh"
-# shellcheck source=etcd.sh
-source "$here/etcd.sh"
-# shellcheck source=begin.sh
-source "$here/begin.sh"
+source "$(dirname "${BASH_SOURCE[0]}")/begin.sh"
 
-case=external every=()
-words "$@"
 command -v openssl >/dev/null || skip "needs openssl"
-begin "${arguments[@]}"
-dir=$tmp/$case
+begin_case external "$@"
 form_limit=240 step_limit=120 pause=1
 roots=(ca etcd-ca front-proxy-ca)
-
-kiln() { (cd "$dir" && "$tmp/kiln" "$@") >"$tmp/attempt" 2>&1 || fail "kiln $*"; }
 
 # authorities makes the CAs, below $dir/company. kiln sees their certificates alone.
 authorities() {
@@ -95,10 +79,8 @@ signs_nothing() { # no key of a CA is on a control plane
 
 render_case fast-ha
 operator_files
-power_on=$SECONDS
-for machine in "${machines[@]}"; do power "$machine"; done
-within "$form_limit" "all nodes Ready" nodes_are_ready
-within "$step_limit" "hook done on every machine" hooks_are_done
+start_all "${machines[@]}"
+all_up
 within "$step_limit" "three votes" all_vote
 within "$step_limit" "CoreDNS Available" coredns_is_available
 within "$step_limit" "logs of a pod" kubectl -n kube-system logs --tail 1 kube-scheduler-cp-2
@@ -118,6 +100,3 @@ within "$step_limit" "worker-1 has the later certificate" lives_longer worker-1 
 within "$step_limit" "logs of a pod on the new machine" \
   kubectl -n kube-system logs --tail 1 kube-scheduler-cp-2
 check_net
-
-printf '\nSeconds since the last power-on:\n'
-cat "$tmp/summary"

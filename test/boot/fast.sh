@@ -30,48 +30,16 @@
 # machine did not preload, within ten minutes, and no other. NUMBER repeats the order and the delays of a
 # run, which prints it. With --cached a computer without the image skips the test: to build it takes
 # fifteen minutes.
-#
-# Exits with 0 if all went well, 1 if something did not, 77 if this computer cannot run the test.
-# shellcheck disable=SC2317 # scenarios and checks are called by their names
 set -euo pipefail
 export MACHINES=container
-# shellcheck source=lib.sh
-source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
-# shellcheck source=cluster.sh
-source "$here/cluster.sh"
-# shellcheck source=etcd.sh
-source "$here/etcd.sh"
-# shellcheck source=probes.sh
+source "$(dirname "${BASH_SOURCE[0]}")/begin.sh"
 source "$here/probes.sh"
-# shellcheck source=begin.sh
-source "$here/begin.sh"
-# shellcheck source=cis.sh
 source "$here/cis.sh"
-# shellcheck source=as-operator.sh
-source "$here/as-operator.sh"
 
 every=(cloud-init ignition pods ha workloads brought gap damaged broken)
-seed=$RANDOM scenarios=() cached='' hold_logs='' room=0 arguments=("$@")
-while (($#)); do
-  case $1 in
-  --cached) cached=yes ;;
-  --logs) hold_logs=yes ;;
-  --room)
-    room=${2:-}
-    [[ $room =~ ^[0-9]+$ ]] || die "--room needs a number"
-    shift
-    ;;
-  --seed)
-    seed=${2:-}
-    [[ $seed =~ ^[0-9]+$ ]] || die "--seed needs a number"
-    shift
-    ;;
-  -h | --help) usage "$1" ;;
-  *) choose "$1" ;;
-  esac
-  shift
-done
-((${#scenarios[@]})) || scenarios=("${every[@]}")
+seed=$RANDOM room=0 cached='' logs='' flags=(cached logs) numbers=(seed room)
+words "$@"
+hold_logs=$logs logs='' # check_net's
 
 [[ -z $cached || -r $cache/node.img ]] ||
   skip "there is no image in $cache; make boot-fast builds it"
@@ -81,8 +49,7 @@ pause=0.5 asks=2
 
 # boots_well: what each good boot is held to, and the bad one of the scenario broken.
 boots_well() {
-  within "$form_limit" "all nodes Ready" nodes_are_ready
-  within "$step_limit" "hook done on every machine" hooks_are_done
+  all_up
   within "$step_limit" "install credential gone" install_credential_is_gone
   check_verify
   check_net
@@ -108,12 +75,6 @@ finds() {
   fi
 }
 
-power_on_all() { # power_on_all MACHINE..., in this order
-  local machine
-  power_on=$SECONDS
-  for machine in "$@"; do power "$machine"; done
-}
-
 # with_surroundings gives the machines of a scenario what clusters/surroundings.yaml has. proof.sh and
 # kubeadm.sh measure machines without it.
 with_surroundings() {
@@ -136,7 +97,7 @@ trusts_the_company() {
 scenario_cloud-init() {
   with_surroundings
   render_case fast
-  power_on_all worker-1 cp-1 # the order must not matter
+  start_all worker-1 cp-1 # the order must not matter
   boots_well
   within 1 "the worker knows its surroundings" knows_its_surroundings worker-1
   within 1 "the worker trusts the company's CA" trusts_the_company worker-1
@@ -151,14 +112,14 @@ scenario_cloud-init() {
 scenario_ignition() {
   with_surroundings
   render_case ignition
-  power_on_all worker-1 cp-1
+  start_all worker-1 cp-1
   boots_well
   within 1 "the control plane knows its surroundings" knows_its_surroundings cp-1
 }
 
 scenario_pods() {
   render_case fast
-  power_on_all worker-1 cp-1
+  start_all worker-1 cp-1
   boots_well
   within "$step_limit" "CoreDNS Available" coredns_is_available
   make_probes
@@ -197,7 +158,7 @@ scenario_ha() {
 scenario_workloads() {
   local image
   render_case fast
-  power_on_all worker-1 cp-1
+  start_all worker-1 cp-1
   boots_well
   operator
   within "$step_limit" "kiln status: all is well" status_ends 0
@@ -225,7 +186,7 @@ scenario_brought() {
   local machine
   adapt_case() { private_registry "$dir/registry"; }
   render_case fast-brought
-  power_on_all worker-1 cp-1
+  start_all worker-1 cp-1
   within "$form_limit" "the control plane has its KMS plugin" copy_plugin
   within "$form_limit" "the objects wait for their definitions" waits_for_kinds
   kubectl create -f "$dir/definitions.yaml" >"$tmp/attempt" 2>&1 || fail "definitions"
@@ -307,12 +268,12 @@ scenario_gap() {
   probe=$(ls "$archive"/parts/*/"$(sed -n '/probe/{n;s/.*sha256:\(.*\)"/\1/p}' "$dir/cluster.lock.yaml")")
   mv "$probe" "$tmp/probe"
   local -x KILN_BOOT_IMAGES=none KILN_BOOT_ADD=$tmp/gap
-  power_on_all worker-1
+  start_all worker-1
   machines=() # a fault is expected
   within "$form_limit" "the worker says which image is missing" says_missing
   mv "$tmp/probe" "$probe"
   vm ssh worker-1 "cat >'${probe#"$tmp/gap"}'" <"$probe"
-  power_on_all cp-1 cp-2 cp-3
+  start_all cp-1 cp-2 cp-3
   within "$step_limit" "the worker goes on" goes_on
   machines=(cp-1 cp-2 cp-3 worker-1)
   boots_well
@@ -367,7 +328,7 @@ scenario_damaged() {
   cp "$document" "$dir/whole"
   flip_byte "$document"
   [[ $(cmp -l "$dir/whole" "$document" | wc -l) == 1 ]] || fail "not one byte was flipped"
-  power_on_all worker-1
+  start_all worker-1
   within "$step_limit" "the fault is in status.json" says_damaged
   fails "a good boot is expected" check_net
   finds 'fault of the hook: .*file-damaged'
@@ -376,7 +337,7 @@ says_damaged() { vm ssh worker-1 cat /var/lib/kiln/status.json | grep -F '"code"
 
 scenario_broken() {
   render_case fast-broken
-  power_on_all cp-1
+  start_all cp-1
   fails "a good boot is expected" boots_well
   finds 'failed unit: .*broken\.service'
 }

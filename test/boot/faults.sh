@@ -35,42 +35,17 @@
 # scenario makes and each done arrives within five seconds, or fifteen on an emulated machine, and
 # the server ends with 3 or 0. One verdict cannot arrive: that of no-room, because no status.json
 # fits on the disk.
-#
-# Exits with 0 if all went well, 1 if something did not, 77 if this computer cannot run the test.
-# Commands in single quotes expand on a machine; scenarios and checks are called by their names.
-# shellcheck disable=SC2016,SC2317
+# shellcheck disable=SC2016 # commands in single quotes expand on a machine
 set -euo pipefail
 export MACHINES=${MACHINES:-container}
-# shellcheck source=lib.sh
-source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
-# shellcheck source=cluster.sh
-source "$here/cluster.sh"
-# shellcheck source=begin.sh
-source "$here/begin.sh"
-# shellcheck source=announced.sh
+source "$(dirname "${BASH_SOURCE[0]}")/begin.sh"
 source "$here/announced.sh"
 
 every=(cuts again byte disk no-room image port script late-endpoint)
 emulated=(clock-behind clock-ahead cloned)
-cuts=10 scenarios=() arguments=("$@")
-while (($#)); do
-  case $1 in
-  --cuts)
-    cuts=${2:-}
-    [[ $cuts =~ ^[1-9][0-9]*$ ]] || die "--cuts needs a number"
-    shift
-    ;;
-  -h | --help) usage "$1" ;;
-  *)
-    [[ " ${every[*]} ${emulated[*]} " == *" $1 "* ]] || die "there is no scenario $1; see $0 --help"
-    [[ $MACHINES == qemu || " ${emulated[*]} " != *" $1 "* ]] || die "$1 needs MACHINES=qemu"
-    scenarios+=("$1")
-    ;;
-  esac
-  shift
-done
 [[ $MACHINES != qemu ]] || every+=("${emulated[@]}")
-((${#scenarios[@]})) || scenarios=("${every[@]}")
+cuts=10 numbers=(cuts)
+words "$@"
 begin "${arguments[@]}"
 [[ $MACHINES == qemu ]] || say "left to MACHINES=qemu: ${emulated[*]}"
 adapt_case() { reporting; }
@@ -373,8 +348,7 @@ scenario_late-endpoint() {
   render_case cloud-init
   vm off
   serve_anew
-  power_on=$SECONDS
-  power worker-1
+  start_all worker-1
   sleep 120
   within "$step_limit" "the worker waits for its node" worker_waits
   arrived worker-1

@@ -12,28 +12,13 @@
 # (vm.sh says more). Even so the settings in clusters/uml.yaml save processor time: weights for the
 # pods and for etcd, less garbage collection, longer periods of everything that repeats, API servers
 # that wait for etcd, and later machines with a lower priority.
-#
-# Exits with 0 if all went well, 1 if something did not, 77 if this computer cannot run the test.
-# shellcheck disable=SC2317 # the checks are called by their names, through within
 set -euo pipefail
 export MACHINES=${MACHINES:-container}
-# shellcheck source=lib.sh
-source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
-# shellcheck source=cluster.sh
-source "$here/cluster.sh"
-# shellcheck source=etcd.sh
-source "$here/etcd.sh"
-# shellcheck source=begin.sh
-source "$here/begin.sh"
+source "$(dirname "${BASH_SOURCE[0]}")/begin.sh"
 
-keep='' case=balancer arguments=("$@")
-for word in "$@"; do
-  case $word in
-  --keep) keep=yes ;;
-  balancer | vip) case=$word ;;
-  *) usage "$word" ;;
-  esac
-done
+every=(balancer vip)
+words "$@"
+case=${scenarios[0]}
 
 # Four machines share the processors of one computer.
 delay=5 later=0 # up to so many seconds between two machines, and so much less priority
@@ -71,8 +56,7 @@ for machine in $(shuf -e "${machines[@]}"); do
 done
 unset NICE
 within "$form_limit" "an API server is ready" any_server "${members[@]}"
-within "$form_limit" "all nodes Ready" nodes_are_ready
-within "$form_limit" "hook done on every machine" hooks_are_done
+all_up
 within "$step_limit" "three votes" all_vote
 within "$step_limit" "something is written" write first
 check_net
@@ -111,6 +95,3 @@ within "$form_limit" "all nodes Ready after a power cut of two" nodes_are_ready
 within "$step_limit" "the worker is served" worker_is_served
 within "$step_limit" "everything that was written is on each member" are_written "${things[@]}"
 check_net
-
-printf '\nSeconds since the last power-on:\n'
-cat "$tmp/summary"

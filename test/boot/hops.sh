@@ -17,25 +17,11 @@
 # for ten seconds, until every kube-proxy knows. asker asks the Service at its node port on each
 # machine in turn, as a load balancer does: none from the moment before its power goes until it
 # answers again. No answer may be lost, also while the only API server is away.
-#
-# The machines are containers of this computer. Exits with 0 if all went well, 1 if something did
-# not, 77 if this computer cannot run the test.
-# shellcheck disable=SC2317 # the checks are called by their names, through within
 set -euo pipefail
 export MACHINES=container
 unset KILN_BOOT_MINOR
-# shellcheck source=lib.sh
-source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
-# shellcheck source=container.sh
+source "$(dirname "${BASH_SOURCE[0]}")/begin.sh"
 source "$here/container.sh"
-# shellcheck source=cluster.sh
-source "$here/cluster.sh"
-# shellcheck source=etcd.sh
-source "$here/etcd.sh"
-# shellcheck source=begin.sh
-source "$here/begin.sh"
-# shellcheck source=as-operator.sh
-source "$here/as-operator.sh"
 
 every=(hops single)
 words "$@"
@@ -89,12 +75,8 @@ begin_cluster() {
   version=${states[0]}
   render_case "$1"
   for one in "${states[@]}"; do become "$one"; done
-  power_on=$SECONDS
-  for machine in "${machines[@]}"; do
-    KILN_BOOT_MINOR=$2 power "$machine"
-  done
-  within "$form_limit" "all nodes Ready" nodes_are_ready
-  within "$form_limit" "hook done on every machine" hooks_are_done
+  KILN_BOOT_MINOR=$2 start_all "${machines[@]}"
+  all_up
   within "$step_limit" "CoreDNS Available" coredns_is_available
   within "$step_limit" "each node has ${states[0]}" all_have "${states[0]}"
   operator

@@ -7,31 +7,16 @@
 # UID of kube-system, tokens of service accounts, Secrets in etcd, on old and new API servers.
 #
 #   import.sh [--keep]
-#
-# The machines are containers of this computer. Exits with 0 if all went well, 1 if something did
-# not, 77 if this computer cannot run the test.
-# shellcheck disable=SC2317 # the checks are called by their names, through within
 set -euo pipefail
 export MACHINES=container
-# shellcheck source=lib.sh
-source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
-# shellcheck source=cluster.sh
-source "$here/cluster.sh"
-# shellcheck source=etcd.sh
-source "$here/etcd.sh"
-# shellcheck source=begin.sh
-source "$here/begin.sh"
-# shellcheck source=traces.sh
+source "$(dirname "${BASH_SOURCE[0]}")/begin.sh"
 source "$here/traces.sh"
 
-every=()
-words "$@"
 form_limit=600 step_limit=200
 
 own_programs() { CGO_ENABLED=0 go build -C "$here" -o "$tmp/" ./client; }
 
-begin "${arguments[@]}"
-case=import dir=$tmp/import
+begin_case import "$@"
 machines=(cp-1 cp-2 cp-3) control_planes=(cp-1 cp-2 cp-3)
 declare -A old_boots=()
 
@@ -145,6 +130,3 @@ record "the cluster is the same"
 within "$step_limit" "three votes" all_vote
 within "$step_limit" "logs of a pod" kubectl -n kube-system logs --tail 1 kube-scheduler-cp-2
 end_client "${#machines[@]}"
-
-printf '\nSeconds since the last power-on:\n'
-cat "$tmp/summary"

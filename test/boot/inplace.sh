@@ -26,49 +26,19 @@
 #   gap      three control planes and a worker that fetch programs and images from kiln serve and an
 #            archive: from Kubernetes 1.36.2 to 1.36.3 by a new lock, a new archive and kiln roll. No
 #            packet goes to another address.
-#
-# The machines are containers of this computer. Exits with 0 if all went well, 1 if something did
-# not, 77 if this computer cannot run the test.
-# shellcheck disable=SC2317 # the checks are called by their names, through within
 set -euo pipefail
 export MACHINES=container
-# shellcheck source=lib.sh
-source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
-# shellcheck source=cluster.sh
-source "$here/cluster.sh"
-# shellcheck source=etcd.sh
-source "$here/etcd.sh"
-# shellcheck source=begin.sh
-source "$here/begin.sh"
-# shellcheck source=versions.sh
+source "$(dirname "${BASH_SOURCE[0]}")/begin.sh"
 source "$here/versions.sh"
-# shellcheck source=build.sh
 source "$here/build.sh"
-# shellcheck source=download.sh
 source "$here/download.sh"
 without=$KILN_BOOT_WITHOUT
 unset KILN_BOOT_WITHOUT
-# shellcheck source=as-operator.sh
-source "$here/as-operator.sh"
-# shellcheck source=traces.sh
 source "$here/traces.sh"
 
 every=(many rolls roots alone harm versions single gap)
-keep='' cuts=10 scenarios=() arguments=("$@")
-while (($#)); do
-  case $1 in
-  --keep) keep=yes ;;
-  --cuts)
-    cuts=${2:-}
-    [[ $cuts =~ ^[0-9]+$ ]] || die "--cuts needs a number"
-    shift
-    ;;
-  -*) usage "$1" ;;
-  *) choose "$1" ;;
-  esac
-  shift
-done
-((${#scenarios[@]})) || scenarios=("${every[@]}")
+cuts=10 numbers=(cuts)
+words "$@"
 command -v jq >/dev/null || skip "needs jq"
 form_limit=240 step_limit=120 pause=0.5 asks=2
 
@@ -86,7 +56,6 @@ own_programs() {
 # publish_images MINOR: the mirror has the images of this minor.
 publish_images() (
   release=$1 minor=$1 work=$tmp/work
-  # shellcheck source=versions.sh
   source "$here/versions.sh"
   mkdir -p "$work/images"
   go build -C "$here" -o "$work/" ./mkimg
@@ -135,10 +104,8 @@ start() {
   render_case "$1"
   machines=("${@:2}")
   kiln render --config cluster.yaml --out nodes --review old || fail "the twin"
-  power_on=$SECONDS
-  for machine in "${machines[@]}"; do power "$machine"; done
-  within "$form_limit" "all nodes Ready" nodes_are_ready
-  within "$form_limit" "hook done on every machine" hooks_are_done
+  start_all "${machines[@]}"
+  all_up
   operator
   ssh_by_vm
   make_way
@@ -668,5 +635,3 @@ for case in "${scenarios[@]}"; do
   "scenario_$case"
   [[ -n $keep && ${#scenarios[@]} == 1 ]] || vm off
 done
-printf '\nSeconds since the last power-on:\n'
-cat "$tmp/summary"

@@ -11,12 +11,7 @@
 # Exits with 0 if all machines came up, 1 if one did not, 77 if this computer cannot run the test.
 set -euo pipefail
 export MACHINES=container
-# shellcheck source=lib.sh
-source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
-# shellcheck source=cluster.sh
-source "$here/cluster.sh"
-# shellcheck source=begin.sh
-source "$here/begin.sh"
+source "$(dirname "${BASH_SOURCE[0]}")/begin.sh"
 
 flannel='' arguments=("$@")
 if [[ ${1-} == --flannel ]]; then

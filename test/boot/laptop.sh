@@ -12,19 +12,11 @@
 #   up       both nodes are Ready, pods reach each other, and down.sh leaves nothing
 #   pxe      the same, where the machines boot over the network
 #
-# KILN_ACCEL (tcg) is QEMU's accelerator; kvm is for those who want it quicker. Exits with 0 if all
-# went well, 1 if something did not, 77 if this computer cannot run the test.
-# shellcheck disable=SC2317 # scenarios and checks are called by their names
+# KILN_ACCEL (tcg) is QEMU's accelerator; kvm is for those who want it quicker.
 set -euo pipefail
 export MACHINES=qemu KILN_ACCEL=${KILN_ACCEL:-tcg}
-# shellcheck source=lib.sh
-source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
-# shellcheck source=cluster.sh
-source "$here/cluster.sh"
-# shellcheck source=probes.sh
+source "$(dirname "${BASH_SOURCE[0]}")/begin.sh"
 source "$here/probes.sh"
-# shellcheck source=begin.sh
-source "$here/begin.sh"
 
 every=(refuse up pxe)
 words "$@"

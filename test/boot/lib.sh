@@ -32,12 +32,17 @@ commit() {
 }
 
 # usage WORD ends a script with its head, which is its help, or fails if WORD does not ask for that.
+# A head that tells of exit codes tells of others than those of most scripts.
 usage() {
   case $1 in
   -h | --help) ;;
   *) die "what is $1? See $0 --help" ;;
   esac
-  sed -n '2,/^set/{/^# shellcheck/d;s/^# \{0,1\}//p}' "$0"
+  local head
+  head=$(sed -n '2,/^set/{/^# shellcheck/d;s/^# \{0,1\}//p}' "$0")
+  echo "$head"
+  [[ $head == *"Exits with"* ]] || printf '\n%s\n' "The machines are of the kind $MACHINES. Exits with 0 if all
+went well, 1 if something did not, 77 if this computer cannot run the test."
   exit 0
 }
 
@@ -48,18 +53,28 @@ choose() {
   scenarios+=("$1")
 }
 
-# words WORD... reads the command line of a script that takes --keep, and scenarios if it has a list
-# of them. It sets $keep, $scenarios, which are all of them if none is named, and $arguments.
+# words WORD... reads the command line of a script: --keep; --NAME for each of $flags, which sets
+# $NAME to yes; --NAME NUMBER for each of $numbers, which sets $NAME; and scenarios, if the script
+# has a list of them. It sets $keep, $scenarios, which are all of them if none is named, and
+# $arguments.
 # shellcheck disable=SC2034
 words() {
-  local word
+  local name
   keep='' scenarios=() arguments=("$@")
-  for word in "$@"; do
-    case $word in
-    --keep) keep=yes ;;
-    -*) usage "$word" ;;
-    *) choose "$word" ;;
-    esac
+  while (($#)); do
+    name=${1#--}
+    if [[ $1 != -* ]]; then
+      choose "$1"
+    elif [[ " keep ${flags[*]-} " == *" $name "* ]]; then
+      declare -g "$name=yes"
+    elif [[ " ${numbers[*]-} " == *" $name "* ]]; then
+      [[ ${2:-} =~ ^[0-9]+$ ]] || die "$1 needs a number"
+      declare -g "$name=$2"
+      shift
+    else
+      usage "$1"
+    fi
+    shift
   done
   ((${#scenarios[@]})) || scenarios=("${every[@]}")
 }

@@ -6,36 +6,14 @@
 #
 #   live.sh [--keep] [--cuts NUMBER]
 #
-# NUMBER (8) is how often the power is cut. The machines are containers of this computer. Exits with
-# 0 if all went well, 1 if something did not, 77 if this computer cannot run the test.
-# shellcheck disable=SC2317 # the checks are called by their names, through within
+# NUMBER (8) is how often the power is cut.
 set -euo pipefail
 export MACHINES=container
-# shellcheck source=lib.sh
-source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
-# shellcheck source=cluster.sh
-source "$here/cluster.sh"
-# shellcheck source=begin.sh
-source "$here/begin.sh"
-# shellcheck source=as-operator.sh
-source "$here/as-operator.sh"
+source "$(dirname "${BASH_SOURCE[0]}")/begin.sh"
 
-keep='' cuts=8 case=live arguments=("$@")
-while (($#)); do
-  case $1 in
-  --keep) keep=yes ;;
-  --cuts)
-    cuts=${2:-}
-    [[ $cuts =~ ^[0-9]+$ ]] || die "--cuts needs a number"
-    shift
-    ;;
-  *) usage "$1" ;;
-  esac
-  shift
-done
 command -v jq >/dev/null || skip "needs jq"
-begin "${arguments[@]}"
-dir=$tmp/$case
+cuts=8 numbers=(cuts)
+begin_case live "$@"
 form_limit=180 step_limit=90 pause=0.5 asks=2
 
 # key NAME prints a line with a public key, of which nobody has the private one.
@@ -72,9 +50,7 @@ starts() { vm ssh "$1" systemctl show -p ActiveEnterTimestampMonotonic kubelet c
 ssh_by_vm
 render_case fast
 kiln render --config cluster.yaml --out nodes --review old || fail "the twin"
-power_on=$SECONDS
-power cp-1
-power worker-1
+start_all cp-1 worker-1
 operator
 kiln status old --wait --timeout "${form_limit}s" --kubeconfig "$tmp/admin.conf" ||
   fail "kiln status --wait"
@@ -194,6 +170,3 @@ for file in changed changed.keys; do
 done
 record "a new worker-1 has the same files"
 check_net
-
-printf '\nSeconds since the last power-on:\n'
-cat "$tmp/summary"

@@ -5,28 +5,12 @@
 # document of the old bundle joins, and the first one is replaced.
 #
 #   lost.sh [--keep]
-#
-# The machines are containers of this computer. Exits with 0 if all went well, 1 if something did
-# not, 77 if this computer cannot run the test.
-# shellcheck disable=SC2317 # the checks are called by their names, through within
 set -euo pipefail
 export MACHINES=container
-# shellcheck source=lib.sh
-source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
-# shellcheck source=cluster.sh
-source "$here/cluster.sh"
-# shellcheck source=etcd.sh
-source "$here/etcd.sh"
-# shellcheck source=begin.sh
-source "$here/begin.sh"
+source "$(dirname "${BASH_SOURCE[0]}")/begin.sh"
 
-case=lost every=()
-words "$@"
-begin "${arguments[@]}"
-dir=$tmp/$case
+begin_case lost "$@"
 form_limit=240 step_limit=120 pause=1
-
-kiln() { (cd "$dir" && "$tmp/kiln" "$@") >"$tmp/attempt" 2>&1 || fail "kiln $*"; }
 
 # pods_of MACHINE prints the pods of a machine, and since when their containers run.
 pods_of() {
@@ -40,10 +24,8 @@ same_pods() { # same_pods MACHINE
 
 render_case fast-ha
 machines=("${control_planes[@]}" worker-1)
-power_on=$SECONDS
-for machine in "${machines[@]}"; do power "$machine"; done
-within "$form_limit" "all nodes Ready" nodes_are_ready
-within "$step_limit" "hook done on every machine" hooks_are_done
+start_all "${machines[@]}"
+all_up
 within "$step_limit" "three votes" all_vote
 within "$step_limit" "CoreDNS Available" coredns_is_available
 within "$step_limit" "a Secret is written" \
@@ -74,8 +56,7 @@ rm -r "$dir/kubernetes"
 kiln render --config cluster.yaml --out nodes --restore cp-1:/var/backups/etcd/lost.db
 
 for machine in "${control_planes[@]}"; do vm kill "$machine"; done
-power_on=$SECONDS
-for machine in "${control_planes[@]}"; do power "$machine"; done
+start_all "${control_planes[@]}"
 within "$form_limit" "cp-1 waits for the snapshot" waits_for cp-1 "lost.db: missing"
 bring "$tmp/snapshot" cp-1 /var/backups/etcd/lost.db
 within "$form_limit" "hook done on every machine" hooks_are_done
@@ -90,8 +71,7 @@ check_net "${control_planes[@]}"
 
 kiln render --config cluster.yaml --out nodes
 machines+=(worker-2)
-power_on=$SECONDS
-power worker-2
+start_all worker-2
 within "$form_limit" "hook done on a new worker" is_done worker-2
 forget_boots worker-1
 vm kill worker-1
@@ -99,6 +79,3 @@ power worker-1
 within "$form_limit" "hook done on the replaced worker" is_done worker-1
 within "$form_limit" "all nodes Ready" nodes_are_ready
 check_net worker-1 worker-2
-
-printf '\nSeconds since the last power-on:\n'
-cat "$tmp/summary"

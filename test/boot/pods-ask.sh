@@ -1,4 +1,4 @@
-# shellcheck shell=bash disable=SC2154,SC2317
+# shellcheck shell=bash disable=SC2154
 # What pods.sh asks of pods, Services and machines. Sourced by it.
 
 # pods MACHINE... makes a probe on each machine, with port 8081 of the machine, and waits.

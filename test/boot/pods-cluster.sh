@@ -1,4 +1,4 @@
-# shellcheck shell=bash disable=SC2034,SC2154,SC2317
+# shellcheck shell=bash disable=SC2034,SC2154
 # The clusters of pods.sh, and the power of their machines. Sourced by it.
 
 # cluster FAMILY SEGMENTS [MACHINE] makes the case of $dir: FAMILY is ipv4, ipv6 or dual, SEGMENTS 1
@@ -54,8 +54,7 @@ set_up() {
   family=$1 segments=$2
   adapt_case() { cluster "$family" "$segments" worker-3; }
   render_case pods
-  power_on=$SECONDS
-  for machine in worker-2 worker-1 cp-1; do power "$machine"; done
+  start_all worker-2 worker-1 cp-1
 }
 
 # power MACHINE powers a machine on for the first time, on its segment.

@@ -25,26 +25,15 @@
 #
 # The computer is the router. A namespace beside it is somebody outside of the cluster.
 #
-# Each boot ends with the boot net. Exits with 0 if all went well, 1 if something did not, 77 if this
-# computer cannot run the test.
-# shellcheck disable=SC2034,SC2317 # sourced files read variables, and call scenarios and checks by name
+# Each boot ends with the boot net.
+# shellcheck disable=SC2034 # sourced files read variables
 set -euo pipefail
 export MACHINES=container
-# shellcheck source=lib.sh
-source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
-# shellcheck source=build.sh
+source "$(dirname "${BASH_SOURCE[0]}")/begin.sh"
 source "$here/build.sh"
-# shellcheck source=container.sh
 source "$here/container.sh"
-# shellcheck source=cluster.sh
-source "$here/cluster.sh"
-# shellcheck source=probes.sh
 source "$here/probes.sh"
-# shellcheck source=begin.sh
-source "$here/begin.sh"
-# shellcheck source=pods-cluster.sh
 source "$here/pods-cluster.sh"
-# shellcheck source=pods-ask.sh
 source "$here/pods-ask.sh"
 
 every=(direct segments small ipv6 dual pool iptables cache flushed host-gw uplink no-proxy)
@@ -106,8 +95,7 @@ join() {
   done
   record "the documents of the others are the same"
   since=$(date +%s)
-  power_on=$SECONDS
-  power worker-3
+  start_all worker-3
   within "$form_limit" "worker-3 has a Node" kubectl get node worker-3
   machines+=(worker-3)
   within "$form_limit" "worker-3 Ready" nodes_are_ready
@@ -122,8 +110,7 @@ works() { # works FAMILY SEGMENTS
   holds
 }
 holds() { # what a network promises, once its machines have power
-  within "$form_limit" "all nodes Ready" nodes_are_ready
-  within "$step_limit" "hook done on every machine" hooks_are_done
+  all_up
   within "$step_limit" "CoreDNS Available" coredns_is_available
   # Ports of machines are for namespaces that may have them.
   within "$step_limit" "pods may take ports" kubectl label namespace default --overwrite \
@@ -192,8 +179,7 @@ answers() { # answers ADDRESS WHAT: a connection of worker-1 to a port that nobo
 scenario_no-proxy() {
   proxy=none
   set_up dual 2
-  within "$form_limit" "all nodes Ready" nodes_are_ready
-  within "$step_limit" "hook done on every machine" hooks_are_done
+  all_up
   within "$step_limit" "pods may take ports" kubectl label namespace default --overwrite \
     pod-security.kubernetes.io/enforce=privileged
   pods "${machines[@]}"
@@ -210,11 +196,9 @@ scenario_pool() {
   render_case pods
   for machine in pool-1 pool-2 pool-3; do member "$machine"; done
   machines=(cp-1 pool-1 pool-2)
-  power_on=$SECONDS
-  for machine in pool-2 pool-1 cp-1; do power "$machine"; done
+  start_all pool-2 pool-1 cp-1
   holds
-  power_on=$SECONDS
-  power pool-3
+  start_all pool-3
   within "$form_limit" "pool-3 has a Node" kubectl get node pool-3
   machines+=(pool-3)
   within "$form_limit" "pool-3 Ready" nodes_are_ready

@@ -1,4 +1,4 @@
-# shellcheck shell=bash disable=SC2154,SC2317
+# shellcheck shell=bash disable=SC2154
 # Pods and Services that show what the network of pods does (probe/main.go), as manifests. Sourced.
 
 # probe_pod NAME MACHINE [APP [PORT]] prints a pod of the probe on that machine, with the label app,

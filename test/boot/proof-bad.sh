@@ -1,4 +1,4 @@
-# shellcheck shell=bash disable=SC2034,SC2154,SC2317
+# shellcheck shell=bash disable=SC2034,SC2154
 # The bad documents of the proof. Each is rendered well and then changed behind kiln's back (plant),
 # because kiln refuses most of these mistakes itself. Sourced by a script that has status_of
 # MACHINE, which prints what the machine's hook says, and note KIND NAME VALUE.

@@ -10,18 +10,12 @@
 #
 # $PROGRAMS is a folder with the programs kiln, net, overlay, plant and client. Runs inside
 # alone.sh.
-# shellcheck disable=SC2317 # scenarios and conditions are called by their names
 set -euo pipefail
 export MACHINES=container
-# shellcheck source=lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
-# shellcheck source=cluster.sh
 source "$here/cluster.sh"
-# shellcheck source=etcd.sh
 source "$here/etcd.sh"
-# shellcheck source=proof-bad.sh
 source "$here/proof-bad.sh"
-# shellcheck source=proof-soak.sh
 source "$here/proof-soak.sh"
 
 scenario=$1 seed=$2 folder=$3

@@ -1,4 +1,4 @@
-# shellcheck shell=bash disable=SC2034,SC2154,SC2317
+# shellcheck shell=bash disable=SC2034,SC2154
 # The soak of the proof: three control planes and three workers, a machine replaced at times, and a
 # client that writes and reads all the time. Sourced by proof-one.sh.
 

@@ -27,9 +27,7 @@
 # went well, 1 if one did not, 77 if this computer cannot run the test.
 set -euo pipefail
 export MACHINES=container
-# shellcheck source=lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
-# shellcheck source=container.sh
 source "$here/container.sh"
 
 every=(kills negative order wiped soak)

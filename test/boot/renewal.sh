@@ -8,22 +8,12 @@
 #   renewal.sh [--keep]
 #
 # The machines are containers of this computer. It has fifteen minutes, then the certificates of the
-# API server end. Exits with 0 if all went well, 1 if something did not, 77 if this computer cannot
-# run the test.
-# shellcheck disable=SC2317 # the checks are called by their names, through within
+# API server end.
 set -euo pipefail
 export MACHINES=container
-# shellcheck source=lib.sh
-source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
-# shellcheck source=cluster.sh
-source "$here/cluster.sh"
-# shellcheck source=begin.sh
-source "$here/begin.sh"
+source "$(dirname "${BASH_SOURCE[0]}")/begin.sh"
 
-case=renewal every=()
-words "$@"
-begin "${arguments[@]}"
-dir=$tmp/$case
+begin_case renewal "$@"
 form_limit=180 step_limit=90 pause=1 asks=10
 
 adapt_case() {
@@ -80,12 +70,10 @@ render() {
 render_case fast
 pool=$dir/nodes/pools/blue/user-data
 cp "$pool" "$dir/old"
-power_on=$SECONDS
 member blue-1 10.10.0.31 "$dir/old"
 machines=(cp-1 worker-1 blue-1)
-for machine in "${machines[@]}"; do power "$machine"; done
-within "$form_limit" "all nodes Ready" nodes_are_ready
-within "$step_limit" "hook done on every machine" hooks_are_done
+start_all "${machines[@]}"
+all_up
 declare -A first_end
 for machine in cp-1 worker-1; do first_end[$machine]=$(kubelet_ends "$machine" kiln); done
 first_end["blue-1"]=$(kubelet_ends blue-1)
@@ -117,8 +105,7 @@ mapfile -t commands < <(sed -n 's/^ *kubectl \(.* delete secret .*\)/\1/p' "$dir
 read -ra words <<<"${commands[0]}"
 within "$step_limit" "the Secrets of the old tokens are deleted" kubectl "${words[@]}"
 member blue-4 10.10.0.34 "$pool" # a minute ago this document was the newest one
-power_on=$SECONDS
-power blue-4
+start_all blue-4
 within "$form_limit" "blue-4 is refused" is_refused blue-4
 within "$step_limit" "blue-4 has not joined" has_no_node blue-4
 
@@ -135,6 +122,3 @@ done
 machines=(cp-1 worker-1 blue-1 blue-2 blue-3)
 within 1 "all nodes Ready at the end" nodes_are_ready
 check_net
-
-printf '\nSeconds since the last power-on:\n'
-cat "$tmp/summary"

@@ -7,35 +7,18 @@
 #
 # The machine is a container of this computer. With MACHINES=qemu it is emulated, and the power cut
 # at the end harms a disk. Each boot ends with the boot net.
-#
-# Exits with 0 if all went well, 1 if something did not, 77 if this computer cannot run the test.
-# shellcheck disable=SC2317 # the checks are called by their names, through within
 set -euo pipefail
 export MACHINES=${MACHINES:-container}
-# shellcheck source=lib.sh
-source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
-# shellcheck source=cluster.sh
-source "$here/cluster.sh"
-# shellcheck source=begin.sh
-source "$here/begin.sh"
+source "$(dirname "${BASH_SOURCE[0]}")/begin.sh"
 
-keep=''
-case ${1:-} in
-'') ;;
---keep) keep=yes ;;
-*) usage "$1" ;;
-esac
-
-begin "$@"
-case=restore dir=$tmp/restore
+begin_case restore "$@"
 render_case restore
 
 is_gone() { # is_gone CONFIGMAP
   kubectl get configmap -o name | grep -vx "configmap/$1" && ! kubectl get configmap "$1"
 }
 
-power_on=$SECONDS
-power cp-1
+start_all cp-1
 within "$form_limit" "hook done" hooks_are_done
 within "$step_limit" "a Secret is written" \
   kubectl create secret generic before --from-literal=word=kept
@@ -52,8 +35,7 @@ check_net
 
 forget_boots cp-1
 "$tmp/kiln" render --config "$dir/cluster.yaml" --out "$dir/nodes" --restore "cp-1:$snapshot"
-power_on=$SECONDS
-power cp-1
+start_all cp-1
 within "$form_limit" "the hook waits for the snapshot" waits_for cp-1 "$snapshot: missing"
 bring "$tmp/snapshot" cp-1 "$snapshot"
 within "$form_limit" "hook done" hooks_are_done
@@ -74,6 +56,3 @@ vm again cp-1
 within "$form_limit" "Ready after a power cut" nodes_are_ready
 within "$step_limit" "what was written is there" secret_says before kept
 check_net
-
-printf '\nSeconds since the last power-on:\n'
-cat "$tmp/summary"

@@ -17,21 +17,10 @@
 #                         power it on again
 #   --replace             at the end, power on the last machine with an empty disk and the same
 #                         document
-#
-# Exits with 0 if all went well, 1 if something did not, 77 if this computer cannot run the test.
-# shellcheck disable=SC2317 # the checks are called by their names, through within
 set -euo pipefail
 export MACHINES=${MACHINES:-container}
-# shellcheck source=lib.sh
-source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
-# shellcheck source=cluster.sh
-source "$here/cluster.sh"
-# shellcheck source=etcd.sh
-source "$here/etcd.sh"
-# shellcheck source=probes.sh
+source "$(dirname "${BASH_SOURCE[0]}")/begin.sh"
 source "$here/probes.sh"
-# shellcheck source=begin.sh
-source "$here/begin.sh"
 
 keep='' power_cut='' replace='' cases=() arguments=("$@")
 while (($#)); do

@@ -5,27 +5,11 @@
 # deleted, and a machine gets a document that nobody named.
 #
 #   running.sh [--keep]
-#
-# The machines are containers of this computer. Exits with 0 if all went well, 1 if something did
-# not, 77 if this computer cannot run the test.
-# shellcheck disable=SC2317 # the checks are called by their names, through within
 set -euo pipefail
 export MACHINES=container
-# shellcheck source=lib.sh
-source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
-# shellcheck source=cluster.sh
-source "$here/cluster.sh"
-# shellcheck source=etcd.sh
-source "$here/etcd.sh"
-# shellcheck source=begin.sh
-source "$here/begin.sh"
-# shellcheck source=as-operator.sh
-source "$here/as-operator.sh"
+source "$(dirname "${BASH_SOURCE[0]}")/begin.sh"
 
-case=running every=()
-words "$@"
-begin "${arguments[@]}"
-dir=$tmp/$case
+begin_case running "$@"
 form_limit=240 step_limit=120 pause=1
 
 status() { kiln status "$@" --kubeconfig "$tmp/admin.conf"; }
@@ -59,8 +43,7 @@ replace() {
 
 render_case fast-ha
 kiln render --config cluster.yaml --out nodes --review old || fail "the twin"
-power_on=$SECONDS
-for machine in "${machines[@]}"; do power "$machine"; done
+start_all "${machines[@]}"
 operator
 
 # The operator waits from the beginning, when no API server answers.
@@ -136,6 +119,3 @@ within "$step_limit" "nothing is left" shows plan '^  wanted: 6 machines: ' '^  
 status new --wait --timeout 120s || fail "kiln status at the end"
 record "the change is rolled out"
 check_net
-
-printf '\nSeconds since the last power-on:\n'
-cat "$tmp/summary"

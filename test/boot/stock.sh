@@ -25,21 +25,11 @@
 #
 # The programs are packed as their projects publish them. Each scenario ends with the boot net,
 # which may find the fault that is wanted in unsigned, digest, missing and full, and nothing else.
-# Exits with 0 if all went well, 1 if something did not, 77 if this computer cannot run the test.
-# shellcheck disable=SC2317 # scenarios and checks are called by their names
 set -euo pipefail
 export MACHINES=container
-# shellcheck source=lib.sh
-source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
-# shellcheck source=versions.sh
+source "$(dirname "${BASH_SOURCE[0]}")/begin.sh"
 source "$here/versions.sh"
-# shellcheck source=build.sh
 source "$here/build.sh"
-# shellcheck source=cluster.sh
-source "$here/cluster.sh"
-# shellcheck source=begin.sh
-source "$here/begin.sh"
-# shellcheck source=download.sh
 source "$here/download.sh"
 
 every=(
@@ -168,8 +158,7 @@ met() {
 }
 
 boots_well() {
-  within "$form_limit" "all nodes Ready" nodes_are_ready
-  within "$step_limit" "hook done on every machine" hooks_are_done
+  all_up
   check_verify
   check_net
 }

@@ -1,4 +1,4 @@
-# shellcheck shell=bash disable=SC2034,SC2154,SC2317
+# shellcheck shell=bash disable=SC2034,SC2154
 # What must stay while machines are replaced one after the other: Secrets and tokens that somebody
 # left behind, and a client that writes and reads all the time. Sourced after cluster.sh by a script
 # whose control planes are cp-1, cp-2 and cp-3.

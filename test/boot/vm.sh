@@ -33,9 +33,7 @@
 # that, on two processors. It reads NoCloud disks only. With container it is systemd on the
 # computer's own kernel (container.sh), inside alone.sh only; MEMORY is not a limit then.
 set -euo pipefail
-# shellcheck source=lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
-# shellcheck source=container.sh
 source "$here/container.sh"
 
 show_usage() {
