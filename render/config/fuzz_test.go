@@ -3,11 +3,9 @@ package config_test
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"reflect"
-	"strings"
 	"testing"
 	"testing/fstest"
 	"time"
@@ -96,67 +94,6 @@ func requireValid(t *testing.T, v reflect.Value) {
 	case reflect.Slice:
 		for i := range v.Len() {
 			requireValid(t, v.Index(i))
-		}
-	}
-}
-
-// large returns a valid file of n nodes, or one with a mistake in every node.
-func large(n int, bad bool) []byte {
-	var b strings.Builder
-	b.WriteString(header + `  endpoint: api.example.com
-  network: {podSubnets: [172.16.0.0/12], nodeMaskSizes: [28]}
-  machines:
-    os: flatcar
-    kubelet: {maxPods: 10, evictionHard: {memory.available: 200Mi}}
-    labels: {example.com/fleet: blue}
-  nodes:
-`)
-	for i := range n {
-		role := "worker"
-		if i < 3 {
-			role = "control-plane"
-		}
-		separator := "-"
-		if bad {
-			separator = "_"
-		}
-		fmt.Fprintf(&b, "  - name: node%s%d\n    role: %s\n    addresses: [10.0.%d.%d]\n"+
-			"    labels:\n      topology.kubernetes.io/zone: z%d\n",
-			separator, i, role, i/256, i%256, i%3)
-	}
-	return []byte(b.String())
-}
-
-// BenchmarkParse reads the largest cluster. It may take two seconds.
-func BenchmarkParse(b *testing.B) {
-	for _, row := range []struct {
-		name string
-		bad  bool
-	}{{"valid", false}, {"wrong", true}} {
-		b.Run(row.name, func(b *testing.B) {
-			data := large(10_000, row.bad)
-			b.SetBytes(int64(len(data)))
-			b.ReportAllocs()
-			for b.Loop() {
-				_, err := config.Parse("cluster.yaml", data, nil)
-				if (err != nil) != row.bad {
-					b.Fatal(err)
-				}
-			}
-		})
-	}
-}
-
-// BenchmarkEffective merges the layers of 10,000 machines.
-func BenchmarkEffective(b *testing.B) {
-	c, err := config.Parse("cluster.yaml", large(10_000, false), nil)
-	require.NoError(b, err)
-	b.ReportAllocs()
-	for b.Loop() {
-		for i := range c.Spec.Nodes {
-			if e := c.EffectiveNode(i); e.OS == "" {
-				b.Fatal("no os")
-			}
 		}
 	}
 }

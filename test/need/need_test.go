@@ -121,26 +121,6 @@ func unasked(call *ast.CallExpr) (fault, kind string) {
 	return "", ""
 }
 
-// TestUnasked shows which calls are refused.
-func TestUnasked(t *testing.T) {
-	t.Parallel()
-	for text, want := range map[string]string{
-		`exec.Command("sh", "-c", "x")`:               "",
-		`exec.Command(need.Program(t, "curl"), "-s")`: "",
-		`exec.Command("curl", "-s")`:                  "starts curl",
-		`exec.CommandContext(ctx, "curl", "-s")`:      "starts curl",
-		`exec.Command("/usr/bin/python3")`:            "starts /usr/bin/python3",
-		`exec.LookPath("curl")`:                       "looks for a program",
-		`t.Skip("curl is not here")`:                  "skips a test",
-		`command("curl")`:                             "",
-	} {
-		call, err := parser.ParseExpr(text)
-		require.NoError(t, err)
-		fault, _ := unasked(call.(*ast.CallExpr))
-		require.Equal(t, want, fault, text)
-	}
-}
-
 var (
 	started = regexp.MustCompile(`(?m)^(?:\[[^\]]*\] )*!? ?(?:exec|code \d) ([a-z0-9-]+)`)
 	builtin = regexp.MustCompile(`\[!?exec:`)
@@ -197,15 +177,6 @@ func testFiles(t *testing.T) map[string]*ast.File {
 		return nil
 	}))
 	return files
-}
-
-func TestClosing(t *testing.T) {
-	t.Parallel()
-	require.Equal(t, "all proofs ran", closing(nil, nil))
-	require.Equal(t, "skipped for want of a program: a (b), c (d)",
-		closing([]string{"a (b)", "c (d)"}, nil))
-	require.Equal(t, "skipped for want of a program: a (b); skipped for want of a right: c (d)",
-		closing([]string{"a (b)"}, []string{"c (d)"}))
 }
 
 // TestVariables: env takes the words as variables, and no shell divides them.

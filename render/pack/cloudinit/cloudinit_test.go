@@ -1,8 +1,8 @@
 package cloudinit_test
 
 import (
+	"bytes"
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"path"
 	"regexp"
@@ -47,32 +47,10 @@ func full() *node.Node {
 	}
 }
 
-// nodeOfSize returns a machine with this many files, of the size and kind that a control plane has.
-func nodeOfSize(files int) *node.Node {
-	r := rand.New(rand.NewPCG(1, 2))
-	const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
+// large returns a machine with one file that is much shorter when compressed.
+func large() *node.Node {
 	n := full()
-	for i := range files - len(n.Files) {
-		var b strings.Builder
-		if i%2 == 0 {
-			b.WriteString("-----BEGIN CERTIFICATE-----\n")
-			for range 10 {
-				for range 64 {
-					b.WriteByte(alphabet[r.IntN(len(alphabet))])
-				}
-				b.WriteByte('\n')
-			}
-			b.WriteString("-----END CERTIFICATE-----\n")
-		} else {
-			for line := range 40 {
-				fmt.Fprintf(&b, "    - --flag-%d-%d=/etc/kubernetes/pki/value-%d\n", i, line,
-					r.IntN(1000))
-			}
-		}
-		n.Files = append(n.Files, node.File{Path: fmt.Sprintf("/etc/kubernetes/pki/file-%d", i),
-			Mode: 0o600, Content: []byte(b.String())})
-	}
-	n.Sort()
+	n.Files[0].Content = bytes.Repeat(n.Files[0].Content, 100)
 	return n
 }
 
@@ -100,7 +78,7 @@ var machines = []struct {
 }{
 	{"empty", &node.Node{}},
 	{"one of everything", full()},
-	{"fifty files", nodeOfSize(50)},
+	{"a large file", large()},
 	{"login", &node.Node{Login: "ops", AuthorizedKeys: []string{"a", "b"}}},
 	{"login without keys", &node.Node{Login: "ops"}},
 	{"hostname without newline",
@@ -162,6 +140,9 @@ var contents = map[string]string{
 	"replacement character": "\ufffd\n",
 	"MIME":                  "MIME-Version: 1.0\n",
 	"looks like base64":     "QUJD",
+	"plus and ampersand":    "a+b&c;d#e?f\n",
+	"comma":                 ",;base64,QQ==",
+	"HTML":                  "<a href=\"x\">&amp;</a>",
 }
 
 // adversarial returns a machine with all of contents.
@@ -226,7 +207,7 @@ func TestRoundTrip(t *testing.T) {
 
 func TestCompressed(t *testing.T) {
 	t.Parallel()
-	n := nodeOfSize(50)
+	n := large()
 	plain, err := new(cloudinit.Packer).Pack(n, 0, false)
 	require.NoError(t, err)
 
@@ -302,29 +283,4 @@ func FuzzRoundTrip(f *testing.F) {
 		require.NoError(t, err)
 		require.Equal(t, got, other)
 	})
-}
-
-func BenchmarkPack(b *testing.B) {
-	for _, c := range []struct {
-		name         string
-		files, limit int
-	}{
-		{"control plane, 50 files", 50, 0},
-		{"control plane, 50 files, compressed", 50, 1},
-		{"worker, 25 files", 25, 0},
-		{"worker, 25 files, compressed", 25, 1},
-	} {
-		b.Run(c.name, func(b *testing.B) {
-			n := nodeOfSize(c.files)
-			doc, err := new(cloudinit.Packer).Pack(n, c.limit, false)
-			require.NoError(b, err)
-			b.ReportAllocs()
-			for b.Loop() {
-				if _, err := new(cloudinit.Packer).Pack(n, c.limit, false); err != nil {
-					b.Fatal(err)
-				}
-			}
-			b.ReportMetric(float64(len(doc)), "doc-bytes")
-		})
-	}
 }

@@ -1,10 +1,7 @@
 package main
 
 import (
-	"encoding/xml"
-	"errors"
 	"flag"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -66,25 +63,6 @@ func TestPage(t *testing.T) {
 		if string(got) != string(want) {
 			t.Errorf("%s is not what testdata has; go test ./proof -update, and read the diff",
 				name)
-		}
-	}
-}
-
-// TestChart: the chart is XML.
-func TestChart(t *testing.T) {
-	t.Parallel()
-	p, err := read("testdata/run")
-	if err != nil {
-		t.Fatal(err)
-	}
-	d := xml.NewDecoder(strings.NewReader(chart(p)))
-	for {
-		_, err := d.Token()
-		if errors.Is(err, io.EOF) {
-			return
-		}
-		if err != nil {
-			t.Fatal(err)
 		}
 	}
 }
