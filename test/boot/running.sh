@@ -59,7 +59,7 @@ plan old old || fail "a plan without a change"
 says '^  wanted: 6 machines: cp-1 … cp-3, worker-1 … worker-3$'
 
 # A change of every machine.
-printf 'spec: {machines: {units: [{name: boot-test.service, masked: true}]}}\n' >"$dir/change.yaml"
+printf 'spec: {machines: {units: [{name: boot-test.mount, masked: true}]}}\n' >"$dir/change.yaml"
 cp "$dir/cluster.yaml" "$dir/before.yaml"
 lay_over "$dir/cluster.yaml" "$dir/change.yaml"
 kiln render --config cluster.yaml --out nodes --review new || fail "the change is rendered"
@@ -90,7 +90,7 @@ within "$step_limit" "worker-2 says what it runs" shows plan '^  older: 5 machin
 
 # A worker gets a document that no state has.
 cp -r "$dir/nodes" "$dir/wanted"
-printf 'spec: {machines: {units: [{name: boot-test-other.service, masked: true}]}}\n' >"$dir/change.yaml"
+printf 'spec: {machines: {units: [{name: boot-test-other.mount, masked: true}]}}\n' >"$dir/change.yaml"
 cp "$dir/cluster.yaml" "$dir/now.yaml"
 lay_over "$dir/cluster.yaml" "$dir/change.yaml"
 kiln render --config cluster.yaml --out nodes --review other || fail "another change"
