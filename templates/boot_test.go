@@ -131,7 +131,7 @@ func TestBootMakesEtcdMachine(t *testing.T) {
 		}{
 			{name: "forms"},
 			{"waits", "http://127.0.0.1:2381/readyz", 3, 503, "[-]non_learner failed"},
-			{"reports", "http://127.0.0.1:2381/readyz?verbose", 1, 200, "ok"},
+			{"reports", "http://127.0.0.1:2381/readyz", 1, 200, "ok"},
 		} {
 			if !isTurn(t, shell, i) {
 				continue
@@ -148,7 +148,7 @@ func TestBootMakesEtcdMachine(t *testing.T) {
 				t.Errorf("%s: status.json: %+v", name, v)
 			}
 			if out, code := m.start("report"); code != 0 ||
-				!strings.Contains(out, "http://127.0.0.1:2381: HTTP 200") {
+				!strings.Contains(out, "http://127.0.0.1:2381/readyz: HTTP 200") {
 				t.Errorf("%s: report: exit status %d\n%s", name, code, out)
 			}
 			asked := m.read(m.world + "/curl")
@@ -228,7 +228,7 @@ func TestBootRunsScripts(t *testing.T) {
 		m.wantFaults("FAULT pre-boot raid: status 7 after 0 of 60 seconds; " +
 			"sh /etc/kiln/boot report shows what it printed")
 		out, code := m.start("report")
-		if code != 0 || !strings.Contains(out, "-- /var/lib/kiln/pre-boot-raid.log\nno disk\n") ||
+		if code != 0 || !strings.Contains(out, "/var/lib/kiln/pre-boot-raid.log <==\nno disk\n") ||
 			!strings.Contains(out, "made 2") {
 			t.Errorf("exit status %d\n%s", code, out)
 		}
@@ -273,7 +273,7 @@ func TestBootReports(t *testing.T) {
 		m := newMachine(t, shell, "control-plane")
 		m.data["step_timeout"] = "3"
 		m.document()
-		if out, code := m.start("report"); code != 0 || !strings.Contains(out, "== status") {
+		if out, code := m.start("report"); code != 0 || !strings.Contains(out, "== cat ") {
 			t.Errorf("before the first boot: exit status %d\n%s", code, out)
 		}
 		m.rule("GET", "https://10.0.0.11:6443/readyz*", 99, 500, 0,

@@ -28,7 +28,7 @@
 //	                    bootstrap token ends
 //	api                 URL of the API server, no slash at its end: a control plane's own,
 //	                    a worker's endpoint; empty on etcd machines
-//	etcd_member         this member's name, empty without local etcd
+//	etcd_member         this member's name, on members of etcd, as the next five
 //	etcd_url            where this member answers the others: https://address:2380
 //	etcd_cluster        identity of the etcd cluster: the cluster's UUID, and -N after it was
 //	                    restored N-1 times
@@ -41,7 +41,6 @@
 //	                    second time with port 2379, where one that kubeadm made answers clients
 //	preload             registry, medium or a path: where the images come from; step preload
 //	arch                the machine's architecture, such as amd64; step preload
-//	swap                off or keep
 //	restart             units restarted in this order before the kubelet's first start:
 //	                    systemd-modules-load.service and systemd-sysctl.service (which set
 //	                    modules, sysctls and kernel.hostname from the files under
@@ -101,11 +100,11 @@
 //
 // # /etc/kiln/checks
 //
-// Lines id|severity|check|remedy. The id is the fault's code. An empty remedy is that of the line
-// before. If a stop check fails the machine stops; if a warn check fails it goes on; a wait check
-// is tried again, and reported after step_timeout. A check is a function with its arguments, which
-// hold no spaces: "at_least 2 nproc". It returns whether the check holds, and leaves its evidence
-// in $found. The functions are in boot/checks, the list of checks in render/machine/preflight.
+// Lines id|severity|check|remedy. The id is the fault's code. If a stop check fails the machine
+// stops; if a warn check fails it goes on; a wait check is tried again, and reported after
+// step_timeout. A check is a function with its arguments, which hold no spaces: "at_least 2 nproc".
+// It returns whether the check holds, and leaves its evidence in $found. The functions are in
+// boot/checks, the list of checks in render/machine/preflight.
 //
 // # /etc/kiln/files
 //

@@ -157,27 +157,27 @@ func newMachine(t *testing.T, shell []string, role string) *aMachine {
 	}
 
 	m.hold(templates.IfBacksUp, templates.IfCloudInit, templates.IfCredential,
-		templates.IfLoads, role)
+		templates.IfLoads, templates.IfSwapOff, role)
 	m.at("/etc/machine-id", "6a1f0e6d3c5b4a29b8d7c6e5f4a3b2c1\n")
 	m.at("/etc/kubernetes/pki/ca.crt", "ca")
 	m.at("/etc/with space.conf", "x")
 	m.data = map[string]string{
 		"node": "cp-1", "role": role, "cluster": "0b5c2f3e-4f0a-4a8e-9f0e-8d3c1c6b7a11",
 		"step_timeout":   "600",
-		"credential_end": "1800600000", "api": "https://10.0.0.11:6443", "etcd_member": "",
+		"credential_end": "1800600000", "api": "https://10.0.0.11:6443",
 		"etcd_peers": "", "etcd_url": "",
-		"swap": "off", "kubelet": "kubelet", "pre_boot": "", "post_boot": "", "marker": "",
+		"kubelet": "kubelet", "pre_boot": "", "post_boot": "", "marker": "",
 		"steps":   "files machine preflight kubelet node network",
 		"restart": "systemd-modules-load.service systemd-sysctl.service containerd.service",
 		"retire":  "/run/ignition.json",
 	}
 	m.check = []string{
 		"cpus|stop|at_least 2 nproc|give it two CPUs",
-		"memory|stop|at_least 1740800 word 2 cat proc/meminfo|give it 1700 MiB",
+		"memory|stop|memory_kib 1740800|give it 1700 MiB",
 		"arch|stop|equals x86_64 uname -m|render for this architecture",
 		"kernel|warn|version_from 5.13 uname -r|update the kernel",
 		"swap|stop|swap_off|switch swap off",
-		"tool|stop|programs cat|install it",
+		"tool|stop|exist cat|install it",
 		"runtime|wait|exist run/containerd/containerd.sock|start containerd",
 		"module|stop|modules br_netfilter|load it",
 		"sysctl|stop|sysctls net/ipv4/ip_forward=1|set it",
@@ -203,7 +203,7 @@ func newMachine(t *testing.T, shell []string, role string) *aMachine {
 		m.data["steps"] = "files machine preflight etcd kubelet member ready"
 	case "control-plane":
 		m.carriesMember()
-		m.hold(templates.IfObjects)
+		m.hold(templates.IfObjects, templates.IfDefinitions)
 		m.at("/etc/kubernetes/pki/install.crt", "install")
 		m.at("/etc/kubernetes/pki/install.key", secret)
 		m.at("/etc/kubernetes/admin.conf", secret)
@@ -225,6 +225,12 @@ func newMachine(t *testing.T, shell []string, role string) *aMachine {
 	return m
 }
 
+// lacks gives the machine the programs of one for which a condition does not hold.
+func (m *aMachine) lacks(condition string) {
+	m.holds = slices.DeleteFunc(m.holds, func(c string) bool { return c == condition })
+	m.hold()
+}
+
 // hold gives the machine the programs of one for which these conditions hold too, with all steps
 // and checks.
 func (m *aMachine) hold(conditions ...string) {
@@ -239,6 +245,7 @@ func (m *aMachine) hold(conditions ...string) {
 
 // carriesMember gives the machine one of three members of etcd.
 func (m *aMachine) carriesMember() {
+	m.hold(templates.IfMember, templates.IfPeers)
 	m.at("/etc/etcd/pki/ca.crt", "ca")
 	m.at("/etc/etcd/pki/server.crt", "crt")
 	m.at("/etc/etcd/pki/server.key", secret)
@@ -252,6 +259,12 @@ func (m *aMachine) carriesMember() {
 	m.data["etcd_url"] = "https://10.0.0.11:2380"
 	m.data["etcd_peers"] = "cp-2=https://10.0.0.12:2380,https://10.0.0.12:2378 " +
 		"cp-3=https://10.0.0.13:2380,https://10.0.0.13:2378"
+}
+
+// alone makes the machine the only member of etcd.
+func (m *aMachine) alone() {
+	m.data["etcd_peers"] = ""
+	m.lacks(templates.IfPeers)
 }
 
 func must(t *testing.T, err error) {

@@ -113,7 +113,7 @@ var restoreRows = []struct {
 		fault: "etcd-nobody /var/lib/etcd: empty, and no other member answers; "},
 	{name: "there is nobody else", arrange: func(m *aMachine) {
 		m.follows()
-		m.data["etcd_peers"] = ""
+		m.alone()
 	}, fault: "etcd-nobody /var/lib/etcd: empty, and no other member answers; "},
 	{name: "two clusters", arrange: func(m *aMachine) {
 		m.follows()

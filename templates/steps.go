@@ -88,7 +88,7 @@ func Steps(holds, steps, checks []string) string {
 	want("healthy") // the report calls it
 	for _, s := range steps {
 		// The hook does the same: step_control for control-plane. It has the step files itself.
-		if name, _, _ := cutLast(s, "-"); name != "files" {
+		if name, _, _ := strings.Cut(s, "-"); name != "files" {
 			want("step_" + name)
 		}
 		if s == "name" {
@@ -130,11 +130,4 @@ func parse(source string) map[string]string {
 		}
 	}
 	return out
-}
-
-func cutLast(s, separator string) (before, after string, found bool) {
-	if i := strings.LastIndex(s, separator); i >= 0 {
-		return s[:i], s[i+len(separator):], true
-	}
-	return s, "", false
 }

@@ -21,7 +21,8 @@ var conditions = []string{
 	templates.IfWorker, templates.IfEtcd, templates.IfCredential, templates.IfNamed,
 	templates.IfPool, templates.IfLoads, templates.IfObjects, templates.IfAsks,
 	templates.IfRegistries, templates.IfLogins, templates.IfPulls, templates.IfArchive,
-	templates.IfMedium,
+	templates.IfMedium, templates.IfDefinitions, templates.IfSwapOff, templates.IfMember,
+	templates.IfPeers,
 }
 
 // TestConditions: each condition of a line is a known one, and each known one has a line.

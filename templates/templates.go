@@ -39,17 +39,21 @@ const (
 	IfControlPlane = "control-plane" // by its role, as the next two
 	IfWorker       = "worker"
 	IfEtcd         = "etcd"
-	IfCredential   = "credential" // it has a credential that ends
-	IfLoads        = "loads"      // files are written after units have started
-	IfObjects      = "objects"    // it gives the API server what it is to hold
-	IfAsks         = "asks"       // the API server says what the kinds of some are called
-	IfNamed        = "named"      // it asks for the API server by a host name
-	IfPool         = "pool"       // it is one of a pool, and finds its name out
-	IfRegistries   = "registries" // it knows more of a registry than its servers
-	IfLogins       = "logins"     // its kubelet logs in to a registry
-	IfPulls        = "pulls"      // it gets its images first, from registries
-	IfArchive      = "archive"    // … from an archive
-	IfMedium       = "medium"     // … on a medium
+	IfCredential   = "credential"  // it has a credential that ends
+	IfLoads        = "loads"       // files are written after units have started
+	IfSwapOff      = "swap-off"    // its kubelet refuses swap
+	IfMember       = "member"      // it is a member of etcd
+	IfPeers        = "peers"       // … one of several
+	IfObjects      = "objects"     // it gives the API server what it is to hold
+	IfAsks         = "asks"        // the API server says what the kinds of some are called
+	IfDefinitions  = "definitions" // some define custom resources
+	IfNamed        = "named"       // it asks for the API server by a host name
+	IfPool         = "pool"        // it is one of a pool, and finds its name out
+	IfRegistries   = "registries"  // it knows more of a registry than its servers
+	IfLogins       = "logins"      // its kubelet logs in to a registry
+	IfPulls        = "pulls"       // it gets its images first, from registries
+	IfArchive      = "archive"     // … from an archive
+	IfMedium       = "medium"      // … on a medium
 )
 
 // only returns the lines of a source whose conditions hold.
@@ -161,9 +165,9 @@ const Hidden = "# Hides the file of this name in /usr: kiln starts the kubelet, 
 // PoolKubeletDropIn is KubeletDropIn for machines of pools: the kubelet gets the address that was
 // found at boot.
 func PoolKubeletDropIn(program string, flags ...string) string {
-	text := strings.TrimSuffix(KubeletDropIn(program, flags...), "\n")
-	address := "[Service]\nEnvironmentFile=-/var/lib/kiln/node-ip\n"
-	return strings.Replace(text, "[Service]\n", address, 1) + " \\\n  --node-ip=${NODE_IP}\n"
+	text := strings.TrimPrefix(KubeletDropIn(program, flags...), "[Service]\n")
+	return "[Service]\nEnvironmentFile=-/var/lib/kiln/node-ip\n" +
+		strings.TrimSuffix(text, "\n") + " \\\n  --node-ip=${NODE_IP}\n"
 }
 
 // KubeletDropIn returns kubelet.service.d/10-kubeadm.conf: the kubelet's command line in one
@@ -171,15 +175,11 @@ func PoolKubeletDropIn(program string, flags ...string) string {
 // ("--node-ip=10.0.0.11"): systemd's specifiers, variables and quotes are escaped. The file's name
 // is kubeadm's, so that tools and people find it.
 func KubeletDropIn(program string, flags ...string) string {
-	var b strings.Builder
-	b.WriteString("[Service]\nExecStart=\nExecStart=")
-	b.WriteString(word(program, false))
+	text := "[Service]\nExecStart=\nExecStart=" + word(program, false)
 	for _, flag := range flags {
-		b.WriteString(" \\\n  ")
-		b.WriteString(word(flag, true))
+		text += " \\\n  " + word(flag, true)
 	}
-	b.WriteString("\n")
-	return b.String()
+	return text + "\n"
 }
 
 // word returns s as one word of a command line in a unit (systemd.service(5), "Command lines", read

@@ -25,7 +25,8 @@ func TestBootGoesOn(t *testing.T) {
 		must(t, os.RemoveAll(m.world+"/rules"))
 		must(t, os.Truncate(m.world+"/systemctl", 0))
 		m.wantDone()
-		if got := m.read(m.world + "/systemctl"); got != "stop *.swap\n" {
+		if got := m.read(m.world + "/systemctl"); got != "stop *.swap\nstart --no-block "+
+			"kubelet.service\n" {
 			t.Errorf("systemctl %s", got)
 		}
 	})

@@ -104,7 +104,7 @@ func (c *inspection) checkMemberTrust() {
 		c.requireMember(source, name+"="+httpURL, "etcd-server")
 	}
 	known, advertised := c.tree.HookData("etcd_url"), etcd.Flag("initial-advertise-peer-urls")
-	if etcd != nil && known != advertised {
+	if etcd != nil && c.tree.HookData("etcd_peers") != "" && known != advertised {
 		c.fail("file %s/machine: etcd_url is %s, "+
 			"but static pod etcd: --initial-advertise-peer-urls is %s: "+
 			"the hook would not find this member among the others; leave the flag out",

@@ -272,7 +272,9 @@ func (t *trust) hook() {
 				}
 			}
 		}
-		want["etcd_url"] = t.option(t.at, "etcd", "initial-advertise-peer-urls")
+		if len(peers) > 0 { // a member that is the only one has nobody to tell it
+			want["etcd_url"] = t.option(t.at, "etcd", "initial-advertise-peer-urls")
+		}
 		want["etcd_member"] = t.option(t.at, "etcd", "name")
 		want["etcd_peers"] = strings.Join(peers, " ")
 	}

@@ -1,6 +1,6 @@
 #!/bin/sh
 # kiln's hook: verifies this machine, starts its kubelet, waits for health. Kill it anywhere: the next start goes on.
-# State: /var/lib/kiln/status.json. For a bug report, without secrets: sh /etc/kiln/boot report
+# State: /var/lib/kiln/status.json. For a bug report: sh /etc/kiln/boot report
 set +x
 set -euf
 umask 077
@@ -26,17 +26,18 @@ printf %.400s "$1"
 say() {
 printf '%s\n' "$(flat "$step: $1")" >&2 || :
 }
-uptime() {
-read -r up _ <"$proc/uptime"
-echo "${up%%.*}"
+clock() {
+read -r now _ <"$proc/uptime"
+now=${now%.*}
 }
 put() {
-rm -f "$1.new" && cat >"$1.new" && { sync "$1.new" 2>/dev/null || sync; } && mv -f "$1.new" "$1"
+rm -f "$1.new" && cat >"$1.new" && sync "$1.new" && mv -f "$1.new" "$1"
 }
 status() {
 set -- "${settled:-$1}"
+clock
 printf '{"phase":"%s","step":"%s","node":"%s","cluster":"%s","document":"%s","uptime":%s,"steps":{%s},"waiting":"%s","faults":[%s]}\n' \
-"$1" "$(flat "$step")" "$(flat "$node")" "$(flat "$cluster")" "$document" "$(uptime)" "$steps_done" \
+"$1" "$(flat "$step")" "$(flat "$node")" "$(flat "$cluster")" "$document" "$now" "$steps_done" \
 "$(flat "$waiting")" "$faults" | put "$lib/status.json" || :
 heard=yes
 ! is_done node || (annotate "$1") || heard=''
@@ -61,10 +62,6 @@ exit 1
 stop() {
 fault "$@"
 halt
-}
-quit() {
-spent || :
-stop "$@"
 }
 spent() { rm -f "$kube/pki/install.key" "$kube/pki/install.crt" "$kube/bootstrap-kubelet.conf"; }
 unwritable() {
@@ -91,19 +88,6 @@ stop hook "$step" "ended with status $1" 'journalctl -u kiln; then systemctl res
 ;;
 esac
 }
-who() {
-self=''
-for file in /etc/machine-id /sys/class/dmi/id/product_uuid; do
-line=''
-[ ! -r "$root$file" ] || read -r line <"$root$file" || :
-self="$self $line"
-done
-}
-recall() {
-{
-read -r origin && read -r steps_done && IFS= read -r was
-} 2>/dev/null <"$lib/state"
-}
 is_done() {
 case $steps_done in
 *"\"$1\":"*) ;;
@@ -112,14 +96,18 @@ esac
 }
 perform() {
 step=$1
-[ "$step" = machine ] || ! is_done "$step" || return 0
-started=$(uptime) since=$started
+case $step in
+machine | kubelet) ;;
+*) ! is_done "$step" || return 0 ;;
+esac
+clock
+started=$now since=$now
 status running
 [ "$step" = 'done' ] || say started
 "step_${step%-*}"
-took=$(($(uptime) - started))
+clock
 if ! is_done "$step"; then
-steps_done="$steps_done${steps_done:+,}\"$step\":$took"
+steps_done="$steps_done${steps_done:+,}\"$step\":$((now - started))"
 rm -f "$lib/starts"
 fi
 printf '%s\n' "$document" "$steps_done" "$self" | put "$lib/state" || unwritable "$lib"
@@ -137,21 +125,16 @@ link)
 *) [ -f "$file" ] && set -- "$@" "$file" || damaged "$path" missing ;;
 esac
 done <"$etc/files"
-[ "$sum" = end ] || { damaged /etc/kiln/files 'cut off' && halt; }
-sums=$nl$(sha256sum -z -- "$@" 2>/dev/null | tr '\0' '\n' | cut -c -8,65-)$nl
+[ "$sum" = end ] || damaged /etc/kiln/files 'cut off'
+[ -z "$faults" ] || halt
+sums=$nl$(sha256sum -- "$@" 2>/dev/null | cut -c -8,65-)$nl
 modes=$nl$(stat -c '0%a %U:%G %n' -- "$@")$nl
 while read -r sum mode owner path && [ "$sum" != end ]; do
 file=$root$path
-case $sum in
-link | none) continue ;;
-dir) [ -d "$file" ] || continue ;;
-*)
-[ -f "$file" ] || continue
-case $sums in
-*"$nl$sum  $file$nl"*) ;;
+case $sum$sums in
+link* | none*) continue ;;
+dir* | *"$nl$sum  $file$nl"*) ;;
 *) damaged "$path" 'not what was rendered' ;;
-esac
-;;
 esac
 [ "$owner" != - ] || owner=root:root
 case $modes in
@@ -174,8 +157,8 @@ whole() {
 identify() {
 document=$(sha256sum <"$etc/files") || { damaged /etc/kiln/files missing && halt; }
 document=${document%% *}
-who
-recall
+self=$(echo $(cat "$root/etc/machine-id" "$root/sys/class/dmi/id/product_uuid" 2>/dev/null))
+{ read -r origin && read -r steps_done && read -r was; } 2>/dev/null <"$lib/state"
 }
 case ${1-} in
 report)
@@ -195,8 +178,7 @@ say "not started: $found"
 exit 1
 ;;
 esac
-mkdir -p "$run" || unwritable "$run"
-mkdir -p "$lib" || unwritable "$lib"
+mkdir -p "$run" "$lib"
 exec 9>"$run/lock"
 flock -n 9 || [ $? != 1 ] || { say already-running && over=yes && exit 0; }
 if ! whole; then
@@ -205,9 +187,10 @@ exec sh "$etc/boot"
 fi
 rm -rf "$lib/before.over"
 if identify; then
-[ "$origin" = "$document" ] || quit document-changed /etc/kiln/files "this machine was made from $origin" \
+[ "$origin$was" = "$document$self" ] || spent || :
+[ "$origin" = "$document" ] || stop document-changed /etc/kiln/files "this machine was made from $origin" \
 'replace the machine, or bring the old document back'
-[ "$was" = "$self" ] || quit cloned /etc/machine-id "the disk is that of$was, this is$self" \
+[ "$was" = "$self" ] || stop cloned /etc/machine-id "the disk is that of $was, this is $self" \
 'a copy cannot join: boot a fresh image with its own document'
 fi
 if ! is_done 'done'; then

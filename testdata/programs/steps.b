@@ -1,3 +1,7 @@
+apply() {
+admin "$1?fieldManager=kiln&force=true" -X PATCH -H 'Content-Type: application/apply-patch+yaml' --data-binary "@$2"
+accepted || return
+}
 brought() {
 list=$from/parts/$arch/${digest#*:}
 proxied && store pull --hosts-dir "$root/etc/containerd/certs.d" "$image"
@@ -7,7 +11,7 @@ endure() {
 waiting="$what: $found"
 rm -f "$lib/starts"
 tell waiting
-rest 6000
+rest 600
 }
 forget() {
 [ ! -e "$root/run/cloud-init/enabled" ] || timeout 1800 cloud-init status --wait >/dev/null 2>&1 || :
@@ -20,8 +24,7 @@ sync
 }
 healthy() {
 ask "$@"
-[ "$http" != 200 ] || return 0
-return 1
+[ "$http" = 200 ]
 }
 judge() {
 clear
@@ -52,7 +55,9 @@ case $path in
 esac
 bad=''
 set -- -I
-[ -z "$(set +f && sed -n '/ca =\|skip_v/p' etc/containerd/certs.d/*/hosts.toml 2>/dev/null)" ] || set -- -Ik
+case $(set +f && cat etc/containerd/certs.d/*/hosts.toml 2>/dev/null) in
+*'ca ='* | *skip_v*) set -- -Ik ;;
+esac
 for url in $(echo "$registries" | tr , ' '); do
 case $url in
 *"//$host/"*) url=$url$path ;;
@@ -77,13 +82,23 @@ text=''
 api "/api/v1/nodes/$node" || :
 [ "$curled" != 60 ] || return 3
 [ "$http" = 200 ] || return 1
-text=$(tr -d ' \n' <"$run/body") id=${self# }
+text=$(tr -d ' \n' <"$run/body")
 case $text in
-*"\"machineID\":\"${id%% *}\""*) return 0 ;;
+*"\"machineID\":\"${self%% *}\""*) return 0 ;;
 esac
 text=${text#*'"machineID":"'}
 found="the Node of machine ${text%%\"*}"
 return 1
+}
+serving() {
+until await kube-apiserver api /readyz; do
+ails kube-apiserver "$api/readyz"
+done
+}
+somebody() {
+verdict=2
+found='no other member answers'
+[ -n "$members" ] || return "$verdict"
 }
 sound() {
 ill=''
@@ -92,11 +107,20 @@ checked address cert-expired disk mount resolv-conf swap || ill=yes
 found='no API server'
 [ -n "$heard" ] || { (annotate 'done') 2>/dev/null && heard=yes; }
 }
+step_etcd() {
+data=$root/var/lib/etcd members=''
+[ -d "$data/member" ] || [ -n "$members" ] || in_time
+if [ -d "$data/member" ]; then
+found='somebody who left no name'
+[ -L "$data/kiln" ] || read -r found 2>/dev/null <"$data/kiln" || :
+[ "$found" = "$etcd_cluster $etcd_member" ] || stop etcd-foreign /var/lib/etcd "its data is of: $found" \
+'give this machine an empty disk, or its own'
+fi
+owned
+}
 step_machine() {
 rm -f "$issue"
-[ "$swap" = keep ] || systemctl stop '*.swap' || :
-[ ! -e "$lib/kubelet-allowed" ] || return 0
-steps_done=$(printf %s "$steps_done" | sed 's/,"kubelet":[0-9]*//')
+systemctl stop '*.swap' || :
 }
 step_node() {
 until await "$node" registered; do

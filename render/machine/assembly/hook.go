@@ -67,9 +67,14 @@ func (t *tree) conditions() (holds []string) {
 		{templates.IfCredential,
 			t.m.Pool || t.m.ControlPlane() && t.Public.HasInstall(t.m.Name)},
 		{templates.IfLoads, cloudInit || len(pre) > 0},
+		{templates.IfSwapOff, !t.swapAllowed()},
+		{templates.IfMember, t.m.EtcdMember},
+		{templates.IfPeers, len(t.etcdPeers()) > 0},
 		{templates.IfObjects, slices.Contains(t.steps(), "objects")},
 		{templates.IfAsks, slices.ContainsFunc(t.Objects,
 			func(o manifests.Object) bool { return o.Asked })},
+		{templates.IfDefinitions, slices.ContainsFunc(t.Objects,
+			func(o manifests.Object) bool { return o.Kind == "CustomResourceDefinition" })},
 		{templates.IfNamed, t.Plan.EndpointIsName && t.m.Worker() && !t.Plan.Balanced(t.m)},
 		{templates.IfPool, t.m.Pool},
 		{templates.IfRegistries, slices.ContainsFunc(t.m.Settings.Registries,
@@ -107,12 +112,8 @@ func (t *tree) machineData(h *hook) string {
 	}
 	set("credential_end", epoch(end))
 	set("api", p.APIURL(m))
-	member := ""
 	if m.EtcdMember {
-		member = m.Name
-	}
-	set("etcd_member", member)
-	if m.EtcdMember {
+		set("etcd_member", m.Name)
 		set("etcd_url", m.EtcdPeerURL())
 		set("etcd_cluster", t.Public.EtcdCluster())
 		set("etcd_deadline", t.etcdDeadline())
@@ -144,7 +145,6 @@ func (t *tree) machineData(h *hook) string {
 	set("post_boot", post...)
 	set("preload", m.Settings.Preload)
 	set("arch", m.Settings.Arch)
-	set("swap", map[bool]string{true: "keep", false: "off"}[t.swapAllowed()])
 	set("restart", t.restartedUnits()...)
 	set("marker", manifests.MarkerPath)
 	set("retire", t.removedPaths()...)

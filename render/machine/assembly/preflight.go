@@ -22,15 +22,8 @@ func (t *tree) checks() (lines string, functions []string) {
 	facts.From, facts.Until = t.Public.Validity(t.Plan, t.m)
 	facts.TokenEnd = t.Public.TokenEnd(t.m)
 	var b strings.Builder
-	previous := ""
 	for _, c := range preflight.Checks(facts) {
 		functions = append(functions, templates.CheckFunctions(c.Call)...)
-		// Where a line has no remedy, the hook uses that of the line before.
-		if c.Remedy == previous {
-			c.Remedy = ""
-		} else {
-			previous = c.Remedy
-		}
 		b.WriteString(c.String())
 	}
 	slices.Sort(functions)

@@ -15,13 +15,15 @@ import (
 
 var hardware = []Entry{
 	{
-		ID: "arch", Reads: "`uname -m`", Wants: "the processor that `arch` names",
+		ID: "arch", Reads: "`uname -m`",
+		Wants:    "the processor that `arch` names, with `source: download` or `preload`",
 		Severity: Stop,
 		Remedy:   "boot it on this architecture, or set machines.arch",
 		Source:   "programs and images are built for one",
 		calls: func(f *Facts) []call {
 			kernels := map[string]string{"amd64": "x86_64", "arm64": "aarch64"}
-			return one("equals " + kernels[f.Machine.Settings.Arch] + " uname -m")
+			brings := len(f.Machine.Artifacts) > 0 || f.Machine.Settings.Preload != ""
+			return when(brings, "equals "+kernels[f.Machine.Settings.Arch]+" uname -m")
 		},
 	}, {
 		ID: "os-version", Reads: "`/etc/os-release`", Wants: "the version that `osVersion` names",
@@ -34,19 +36,19 @@ var hardware = []Entry{
 		},
 	}, {
 		ID: "cpus", Reads: "`nproc`", Wants: "2 on control planes", Severity: Stop,
-		Remedy:  "give a control plane two processors",
+		Remedy:  "give it two processors",
 		Kubeadm: []string{"NumCPU"}, Source: "kubeadm",
 		calls: onControlPlanes("at_least 2 nproc"),
 	}, {
 		ID: "memory", Reads: "`/proc/meminfo`", Wants: "1700 MiB on control planes",
 		Severity: Stop,
-		Remedy:   "give a control plane 1700 MiB of memory",
+		Remedy:   "give it 1700 MiB of memory",
 		Kubeadm:  []string{"Mem"}, Source: "kubeadm",
 		calls: onControlPlanes(memory(1700)),
 	}, {
 		ID: "memory-etcd", Reads: "`/proc/meminfo`", Wants: "900 MiB on etcd machines",
 		Severity: Stop,
-		Remedy:   "give an etcd machine 1 GiB of memory",
+		Remedy:   "give it 1 GiB of memory",
 		Kubeadm:  []string{"Mem"}, Source: "kubelet, containerd and a member of etcd",
 		calls: func(f *Facts) []call { return when(!f.Machine.Joins(), memory(900)) },
 	},
@@ -54,7 +56,7 @@ var hardware = []Entry{
 
 // memory returns a call that wants that many MiB; /proc/meminfo counts KiB.
 func memory(mib int) string {
-	return fmt.Sprintf("at_least %d word 2 cat proc/meminfo", mib<<10)
+	return fmt.Sprintf("memory_kib %d", mib<<10)
 }
 
 // systemVerification is kubeadm's one name for all its checks of a kernel.
@@ -65,7 +67,9 @@ var kernel = []Entry{
 		ID: "kernel", Reads: "`uname -r`", Wants: "5.4", Severity: Warn,
 		Remedy:  "boot a newer kernel",
 		Kubeadm: []string{systemVerification}, Source: "kubeadm",
-		calls: func(f *Facts) []call { return when(!nftables(f), "version_from 5.4 uname -r") },
+		calls: func(f *Facts) []call {
+			return kernelFrom(f, !nftables(f), target.Number{Major: 5, Minor: 4})
+		},
 	}, {
 		ID: "kernel-nftables", Reads: "`uname -r`",
 		Wants:    target.NFTablesKernel.String() + " with `network.proxy: nftables`",
@@ -74,16 +78,18 @@ var kernel = []Entry{
 		Kubeadm:  []string{systemVerification},
 		Source:   "kubernetes.io: kernel-version-requirements; kube-proxy exits",
 		calls: func(f *Facts) []call {
-			return when(nftables(f), "version_from "+target.NFTablesKernel.String()+" uname -r")
+			return kernelFrom(f, nftables(f), target.NFTablesKernel)
 		},
 	}, {
 		ID: "cgroup", Reads: "`/sys/fs/cgroup/cgroup.controllers`",
-		Wants:    "cgroup v2; the kubelet itself names a controller that is missing",
+		Wants:    "cgroup v2, with a kubelet before 1.35; later ones look themselves",
 		Severity: Stop,
 		Remedy:   "boot with cgroup v2, without systemd.unified_cgroup_hierarchy=0",
 		Kubeadm:  []string{systemVerification},
 		Source:   "kubeadm; the kubelet's failCgroupV1, from 1.35",
-		calls:    always("exist sys/fs/cgroup/cgroup.controllers"),
+		calls: func(f *Facts) []call {
+			return when(f.Machine.KubeletMinor < 35, "exist sys/fs/cgroup/cgroup.controllers")
+		},
 	}, {
 		ID: "module", Reads: "`/sys/module`, `modules.builtin`",
 		Wants:    "each of kiln's and yours",
@@ -96,7 +102,7 @@ var kernel = []Entry{
 		ID: "sysctl", Reads: "`/proc/sys`", Wants: "forwarding", Severity: Stop,
 		Remedy:  "find what sets it otherwise: sysctl --system",
 		Kubeadm: []string{"FileContent--proc-sys-…"}, Source: "kubeadm",
-		list:  "sysctls",
+		each:  true,
 		calls: sysctls,
 	}, {
 		ID: "own-sysctl", Reads: "`/proc/sys`", Wants: "the numbers of your `sysctls`",
@@ -114,6 +120,16 @@ var kernel = []Entry{
 	},
 }
 
+// kernelFrom asks for a kernel if wanted, where images of the system may have an older one. The
+// check os-version holds the machine to osVersion, and a system that replaces itself is newer.
+func kernelFrom(f *Facts, wanted bool, least target.Number) []call {
+	s := &f.Machine.System
+	v, known := s.Version(f.Machine.Settings.OSVersion)
+	ignored := slices.Contains(f.Machine.Settings.IgnorePreflight, "os-version")
+	older := len(s.Versions) > 0 && (!known || ignored || v.Kernel.Before(least))
+	return when(wanted && older, "version_from "+least.String()+" uname -r")
+}
+
 // nftables reports whether kube-proxy on the machine uses nftables.
 func nftables(f *Facts) bool {
 	return f.Machine.Joins() && f.Plan.Config.Spec.Network.Proxy == "nftables"
@@ -124,7 +140,8 @@ func nftables(f *Facts) bool {
 func sysctls(f *Facts) (out []call) {
 	for _, key := range forwarding {
 		if value, ok := f.Sysctls[key]; ok {
-			out = append(out, call{key, strings.ReplaceAll(key, ".", "/") + "=" + value})
+			path := strings.ReplaceAll(key, ".", "/")
+			out = append(out, call{key, "equals " + value + " cat proc/sys/" + path})
 		}
 	}
 	return out
@@ -156,13 +173,13 @@ var clock = []Entry{
 	{
 		ID: "clock-behind", Reads: "`date`", Wants: "the machine's certificates have begun",
 		Severity: Wait,
-		Remedy:   "set the machine's clock, or let it reach a time server",
+		Remedy:   "set the clock, or let it reach a time server",
 		Source:   "machines without a battery boot in the past",
 		calls:    func(f *Facts) []call { return one("at_least " + date(f.From)) },
 	}, {
 		ID: "cert-expired", Reads: "`date`", Wants: "the machine's certificates have not ended",
 		Severity: Stop,
-		Remedy:   "kiln secrets renew and render again, or correct the machine's clock",
+		Remedy:   "kiln secrets renew, render again; or set the clock",
 		Source:   "an old document",
 		calls:    func(f *Facts) []call { return one("at_most " + date(f.Until)) },
 	}, {
@@ -250,14 +267,14 @@ var disks = []Entry{
 		},
 	}, {
 		ID: "disk", Reads: "free space in `/var/lib`", Wants: "1 GiB", Severity: Stop,
-		Remedy: "make room or give the machine a larger disk",
+		Remedy: "make room",
 		Source: "images and etcd do not fit into less",
 		calls:  always("at_least 1024 free_mib var/lib"),
 	}, {
 		ID: "disk-log", Reads: "free space in `/var/log`",
 		Wants:    "the audit logs fit, on control planes with profile cis",
 		Severity: Stop,
-		Remedy:   "make room for the audit log, or give the machine a larger disk",
+		Remedy:   "make room for the audit log",
 		Source:   "audit-log-maxsize, audit-log-maxbackup",
 		calls: func(f *Facts) []call {
 			return when(f.Machine.ControlPlane() && f.Plan.Hardened(),

@@ -16,7 +16,7 @@ var network = []Entry{
 		ID: "address", Reads: "`ip address`",
 		Wants:    "each of the node's addresses on an interface",
 		Severity: Wait,
-		Remedy:   "give the machine these addresses, or correct the node's",
+		Remedy:   "give it these addresses, or correct the node's",
 		Source:   "etcd and the API server bind it",
 		list:     "addresses",
 		calls: func(f *Facts) (out []call) {
@@ -28,7 +28,7 @@ var network = []Entry{
 	}, {
 		ID: "route", Reads: "`ip route`", Wants: "a default route for each family of the pods",
 		Severity: Warn,
-		Remedy:   "add a default route: without one, Services are out of reach",
+		Remedy:   "add a default route, or Services are out of reach",
 		Source:   "kubernetes/kubernetes#57534",
 		list:     "routes",
 		calls:    defaultRoutes,
@@ -51,7 +51,7 @@ var network = []Entry{
 		ID: "port", Reads: "`/proc/net/tcp`, `tcp6`",
 		Wants:    "nothing listens on the ports of kubelet, control plane and etcd",
 		Severity: Stop,
-		Remedy:   "stop the program that listens there: ss -lntp",
+		Remedy:   "stop what listens there: ss -lntp",
 		Kubeadm:  []string{"Port-…"}, Source: "kubeadm",
 		list:  "ports_free",
 		calls: func(f *Facts) []call { return each(ports(f)...) },
@@ -68,9 +68,8 @@ var network = []Entry{
 		Wants: "pods cannot reach the platform's metadata service, " +
 			"with `security.metadataService: deny`",
 		Severity: Wait,
-		Remedy: "journalctl -u kiln-wall says why; " +
-			"set security.metadataService: allow to do without",
-		Source: "docs/security.md",
+		Remedy:   "look at: journalctl -u kiln-wall",
+		Source:   "docs/security.md",
 		calls: func(f *Facts) []call {
 			return when(len(f.Plan.Forbidden(f.Machine)) > 0, "equals "+active(plan.WallUnit))
 		},
@@ -106,8 +105,6 @@ func firewalld(f *Facts) []call {
 	var open []string
 	if f.Machine.Joins() {
 		open = append(open, strconv.Itoa(target.KubeletPort), "30000-32767")
-	}
-	if f.Machine.Joins() {
 		for _, port := range f.Plan.PodPorts() {
 			open = append(open, strconv.Itoa(port)+"/udp")
 		}

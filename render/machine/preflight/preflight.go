@@ -38,6 +38,8 @@ type Entry struct {
 	// list is the hook's function that is given all things of a list. It is empty for checks that
 	// ask about one thing.
 	list string
+	// each reports whether a check without a list has several calls, with names as in a list.
+	each bool
 	// calls returns the calls of the hook's functions on one machine, or with a list its words;
 	// none if the check does not concern the machine.
 	calls func(*Facts) []call
@@ -119,13 +121,13 @@ func Has(f *Facts, name string) bool {
 // of lists, because they depend on the machine.
 func Known(name string) bool {
 	return slices.ContainsFunc(Catalogue, func(e Entry) bool {
-		return e.ID == name || e.list == "" && e.is(call{})(name)
+		return e.ID == name || e.list == "" && !e.each && e.is(call{})(name)
 	})
 }
 
 // own returns kiln's names of a call.
 func (e *Entry) own(c call) []string {
-	if e.list == "" {
+	if e.list == "" && !e.each {
 		return []string{e.ID}
 	}
 	return []string{e.ID, e.ID + "-" + c.subject}

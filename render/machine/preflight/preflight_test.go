@@ -124,7 +124,7 @@ func TestLines(t *testing.T) {
 func TestChecks(t *testing.T) {
 	t.Parallel()
 	f := machine(t, "worker-1", `
-  machines: {os: fedora-coreos, kubeletVersion: v1.34.1}
+  machines: {os: rhel, kubeletVersion: v1.34.1}
   network: {proxy: iptables}
 `)
 	f.Machine.ProductUUID, f.SwapAllowed, f.ResolvConf = "4c4c4544", true, "/etc/with space"
@@ -135,6 +135,26 @@ func TestChecks(t *testing.T) {
 	require.Equal(t, "warn|selinux_starts kubelet\n", other["selinux"])
 	for _, id := range []string{"kernel-nftables", "time-sync", "swap", "resolv-conf"} {
 		require.NotContains(t, other, id)
+	}
+}
+
+// TestKnownSystems: the first boot does not ask what the table of systems says of every image, what
+// the kubelet asks itself, and what no program of the document depends on.
+func TestKnownSystems(t *testing.T) {
+	t.Parallel()
+	const nftables = "stop|version_from 5.13 uname -r\n"
+	const cgroup = "stop|exist sys/fs/cgroup/cgroup.controllers\n"
+	for spec, want := range map[string][3]string{
+		"machines: {os: debian}":                              {nftables},
+		"machines: {os: flatcar}":                             {},
+		"machines: {os: ubuntu, osVersion: '24.04'}":          {},
+		"machines: {os: rhel, ignorePreflight: [os-version]}": {nftables},
+		"machines: {os: flatcar, kubeletVersion: v1.34.1}":    {"", cgroup},
+		"machines: {os: flatcar, preload: /opt/images.tar, arch: amd64}": {"", "",
+			"stop|equals x86_64 uname -m\n"},
+	} {
+		got := lines(machine(t, "worker-1", "  "+spec+"\n"))
+		require.Equal(t, want, [3]string{got["kernel-nftables"], got["cgroup"], got["arch"]}, spec)
 	}
 }
 
@@ -193,7 +213,7 @@ func TestSysctls(t *testing.T) {
 `)
 	f.Sysctls = map[string]string{"net.ipv4.ip_forward": "1"}
 	maps.Copy(f.Sysctls, f.Machine.Settings.Sysctls)
-	require.Equal(t, "stop|sysctls net/ipv4/ip_forward=1\n", lines(f)["sysctl"])
+	require.Equal(t, "stop|equals 1 cat proc/sys/net/ipv4/ip_forward\n", lines(f)["sysctl"])
 	require.Equal(t, "warn|sysctls net/ipv4/conf/all/rp_filter=0 "+
 		"net/ipv4/ip_local_port_range=1024,65535 vm/max_map_count=262144\n",
 		lines(f)["own-sysctl"])
@@ -228,7 +248,7 @@ func TestIgnored(t *testing.T) {
 		require.Contains(t, preflight.Names(f), "tool-losetup")
 		got := lines(f)
 		if name == "fileexisting-losetup" {
-			require.Equal(t, "stop|programs cp curl flock ip mount\nwarn|programs losetup\n",
+			require.Equal(t, "stop|exist cp curl flock ip mount\nwarn|exist losetup\n",
 				got["tool"])
 			continue
 		}

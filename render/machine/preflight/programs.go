@@ -19,7 +19,7 @@ var programs = []Entry{
 			"tar with `preload`",
 		Remedy:  "install them",
 		Kubeadm: []string{"FileExisting-…"}, Source: "kubeadm; the hook itself",
-		list: "programs",
+		list: "exist",
 		calls: func(f *Facts) []call {
 			tools := []string{"cp", "curl", "flock", "ip", "losetup", "mount"}
 			if f.Machine.Downloads() {
@@ -31,8 +31,8 @@ var programs = []Entry{
 		},
 	}, {
 		ID: "runc", Reads: "`PATH`", Wants: "runc", Severity: Warn,
-		Remedy: "install runc", Source: "containerd's own archive is without it",
-		calls: always("programs runc"),
+		Remedy: "install it", Source: "containerd's own archive is without it",
+		calls: always("exist runc"),
 	}, {
 		ID: "selinux", Reads: "`/sys/fs/selinux/enforce`, the label of the kubelet's program",
 		Wants:    "one that systemd may start, on " + systems(enforcing),
@@ -46,9 +46,8 @@ var programs = []Entry{
 	}, {
 		ID: "kubelet", Reads: "`kubelet --version`", Wants: "the minor version of `kubeletVersion`",
 		Severity: Stop,
-		Remedy: "write binaries: {source: download}, install this version, " +
-			"or set kubeletVersion or kubeletPath",
-		Kubeadm: []string{"KubeletVersion"}, Source: "kubeadm",
+		Remedy:   "install this version, or set binaries, kubeletVersion or kubeletPath",
+		Kubeadm:  []string{"KubeletVersion"}, Source: "kubeadm",
 		calls: func(f *Facts) []call {
 			program, minor := f.Machine.Kubelet(), f.Machine.KubeletMinor
 			return one(fmt.Sprintf("has_word v1.%d %s --version", minor, program))
@@ -67,7 +66,7 @@ var programs = []Entry{
 	}, {
 		ID: "resolv-conf", Reads: "the kubelet's `resolvConf`", Wants: "it is there",
 		Severity: Stop,
-		Remedy:   "set kubelet.resolvConf to this system's resolver configuration",
+		Remedy:   "set kubelet.resolvConf to this system's",
 		Source:   "the kubelet starts no pod without it",
 		calls: func(f *Facts) []call {
 			return when(word.MatchString(f.ResolvConf), "exist "+f.ResolvConf[1:])
@@ -76,7 +75,7 @@ var programs = []Entry{
 		ID: "cni-plugins", Reads: "`/opt/cni/bin`",
 		Wants:    "bridge, host-local, loopback, portmap, unless `network.cni` is `none`",
 		Severity: Stop,
-		Remedy:   "install the CNI plugins",
+		Remedy:   "install them",
 		Source:   "containerd.io: Step 3, installing CNI plugins",
 		calls: func(f *Facts) []call {
 			paths := strings.ReplaceAll(" "+strings.Join(f.Plugins, " "), " /", " ")
@@ -84,7 +83,7 @@ var programs = []Entry{
 		},
 	}, {
 		ID: "runtime", Reads: "`" + plan.CRISocket + "`", Wants: "it is there", Severity: Wait,
-		Remedy:  "install containerd, or look at: journalctl -u containerd",
+		Remedy:  "install containerd; journalctl -u containerd",
 		Kubeadm: []string{"CRI"}, Source: "kubeadm",
 		calls: always("exist " + plan.CRISocket[1:]),
 	}, {
@@ -93,9 +92,8 @@ var programs = []Entry{
 		Wants: "the images of sandbox and static pods are here, " +
 			"or a registry has them or asks for a login",
 		Severity: Wait,
-		Remedy: "ctr -n k8s.io images import it, " +
-			"or let containerd reach a registry that has it",
-		Kubeadm: []string{"ImagePull"}, Source: "kubeadm, which pulls",
+		Remedy:   "ctr -n k8s.io images import it, or let containerd reach a registry with it",
+		Kubeadm:  []string{"ImagePull"}, Source: "kubeadm, which pulls",
 		calls: images,
 	}, {
 		ID: "etcd-external", Reads: "`/health` and `/version` of each endpoint",
