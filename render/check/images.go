@@ -80,8 +80,7 @@ func (f *facts) checkWorkloads() {
 	}
 }
 
-// misplaced returns why one of kiln's own workloads is not where machines and pods need it, "" if
-// it is.
+// misplaced returns why a workload of kiln's does not run where it has to, "" if it does.
 func misplaced(o manifests.Object) string {
 	var w appsv1.Deployment // whose fields a DaemonSet has too, save the replicas
 	_ = o.Decode(&w)

@@ -46,9 +46,7 @@ var needs = map[string]struct {
 	".socket": {
 		"Socket", regexp.MustCompile(`^Listen`), "where it listens, such as ListenStream=8080",
 	},
-	".timer": {
-		"Timer", regexp.MustCompile(`^On`), "a time, such as OnCalendar=daily",
-	},
+	".timer": {"Timer", regexp.MustCompile(`^On`), "a time, such as OnCalendar=daily"},
 }
 
 // unitProblem returns why systemd does not start a unit of a name, "" if it does. text is the unit

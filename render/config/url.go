@@ -24,6 +24,9 @@ const urlHost = `([a-z0-9]([a-z0-9.-]*[a-z0-9])?|\[[0-9a-f:]+\])`
 
 var hostPort = regexp.MustCompile(`^` + urlHost + `(:[1-9][0-9]{0,4})?$`)
 
+// webOfDocker is a web site that people take for the registry docker.io.
+const webOfDocker = "hub.docker.com"
+
 // urlProblem returns why a string is not the URL of a server with one of the schemes, "" if it is
 // one.
 func urlProblem(text string, schemes ...string) string {
@@ -51,6 +54,8 @@ func urlProblem(text string, schemes ...string) string {
 			quote(text), math.MaxUint16)
 	case !hostPort.MatchString(u.Host) || !isHost(u.Hostname()):
 		return fmt.Sprintf("%s has no valid host; write it like %s", quote(text), example)
+	case u.Host == webOfDocker:
+		return quote(text) + " is a web site and no registry; write https://registry-1.docker.io"
 	case u.RawQuery != "" || u.ForceQuery || strings.Contains(text, "#"):
 		return "has a query or fragment, which may hold a secret; remove it"
 	}

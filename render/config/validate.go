@@ -56,9 +56,8 @@ func (v *checker) certificates() {
 	v.window(cert.Lifetime, at.Key("lifetime"))
 	v.span(cert.CALifetime, at.Key("caLifetime"))
 	if cert.Lifetime >= shortestBoot && cert.Lifetime < aDay {
-		v.warn(WarnLifetime, at.Key("lifetime"), "%s: the servers of the control plane do not "+
-			"renew their certificates, and the cluster ends with them unless somebody renews and "+
-			"applies every document before; write 8760h", cert.Lifetime)
+		v.warn(WarnLifetime, at.Key("lifetime"), "%s: no control plane renews its "+
+			"certificates by itself, and the cluster ends with them; write 8760h", cert.Lifetime)
 	}
 	if cert.Lifetime > cert.CALifetime && cert.CALifetime > 0 {
 		v.report(at.Key("lifetime"), "%s is longer than caLifetime (%s), "+

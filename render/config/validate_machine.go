@@ -135,10 +135,7 @@ func (v *checker) registries(list []Registry, at *yamltext.Location) {
 			if r.MirrorsOnly {
 				v.early(mirror, here.Key("mirrors").Index(j))
 			}
-			if strings.HasSuffix(strings.TrimSuffix(mirror, "/"), "//"+webOfDocker) {
-				v.report(here.Key("mirrors").Index(j), "%s is a web site and no registry; write "+
-					"https://registry-1.docker.io", quote(mirror))
-			} else if problem := urlProblem(mirror, "https", "http"); problem != "" {
+			if problem := urlProblem(mirror, "https", "http"); problem != "" {
 				v.report(here.Key("mirrors").Index(j), "%s", problem)
 			} else if !urlText.MatchString(mirror) {
 				// The first boot checks mirrors. Its list of checks has them in one column,

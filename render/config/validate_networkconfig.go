@@ -1,9 +1,14 @@
 package config
 
 import (
+	"cmp"
+	"maps"
 	"path"
 	"regexp"
+	"slices"
 	"strings"
+
+	"go.yaml.in/yaml/v3"
 
 	"kiln.dev/kiln/render/text/wording"
 	"kiln.dev/kiln/render/text/yamltext"
@@ -26,9 +31,23 @@ func (v *checker) networkConfig(config map[string]any, at *yamltext.Location) {
 		v.report(at.Key("version"), "is neither 1 nor 2; "+
 			"write version: 2 and cloud-init's network configuration")
 	}
-	v.networkSecrets(config, at)
-	if config["version"] == int64(2) {
-		v.networkKeys(config, false, at)
+	v.networkFields(config, config["version"] == int64(2), at)
+}
+
+// netplanFile checks the fields of a file of the user's that netplan reads.
+func (v *checker) netplanFile(f *File, at *yamltext.Location) {
+	var config map[string]any
+	text := []byte(cmp.Or(f.Content, string(v.c.Text(f.ContentFrom))))
+	if path.Dir(f.Path) != "/etc/netplan" || yamltext.Object.Check(text) != nil ||
+		yaml.Unmarshal(text, &config) != nil {
+		return
+	}
+	inside := checker{reporter: &reporter{}}
+	inside.networkFields(config["network"], true, (&yamltext.Location{}).Key("network"))
+	for _, p := range inside.found {
+		if !strings.HasPrefix(p.Message, "is a secret") { // a file may have some
+			v.report(at, "%s: %s: %s", f.Path, p.Path, p.Message)
+		}
 	}
 }
 
@@ -39,34 +58,19 @@ var networkKeys = strings.Fields("accept-ra addresses bonds bridges critical dhc
 	"on-link optional renderer routes search set-name table to tunnels version via vlans " +
 	"vrfs wifis")
 
-var namesBelow = regexp.MustCompile(`^(bonds|bridges|ethernets|modems|tunnels|v.*s|wifis|.*-.*)$`)
-
-// networkKeys reports misspelt fields, with which netplan refuses the whole file. named reports
-// whether the keys are names of the user's.
-func (v *checker) networkKeys(config any, named bool, at *yamltext.Location) {
-	fields, _ := config.(map[string]any)
-	for key, value := range fields {
-		if near := wording.Nearest(key, networkKeys); near != "" && near != key && !named {
-			v.report(at.Key(key), "no such field of netplan; did you mean %q?", near)
-		}
-		v.networkKeys(value, !named && namesBelow.MatchString(key), at.Key(key))
-	}
-	list, _ := config.([]any)
-	for i, entry := range list {
-		v.networkKeys(entry, false, at.Index(i))
-	}
-}
+var named = regexp.MustCompile(
+	`\.([^.]*-.*|bonds|bridges|ethernets|modems|tunnels|vlans|vrfs|wifis)$`)
 
 // networkSecret matches the fields of netplan (1.1) with a password or a key of WireGuard.
 var networkSecret = regexp.MustCompile(`^(.*-)?password$|^private$|^shared$`)
 
-// networkSecrets reports secrets at any place in a network configuration. A key of WireGuard may be
-// the path of a file.
-func (v *checker) networkSecrets(config any, at *yamltext.Location) {
+// networkFields reports secrets at any place in a network configuration, and misspelt fields of
+// version 2, with which netplan refuses the whole file. A key of WireGuard may be a file's path.
+func (v *checker) networkFields(config any, isV2 bool, at *yamltext.Location) {
 	switch config := config.(type) {
 	case map[string]any:
-		for key, value := range config {
-			s, _ := value.(string)
+		for _, key := range slices.Sorted(maps.Keys(config)) { // a file has one place for all
+			s, _ := config[key].(string)
 			wireGuard := key == "key" && config["mode"] == "wireguard"
 			secret := wireGuard || networkSecret.MatchString(key)
 			if secret && s != "" && !path.IsAbs(s) {
@@ -74,11 +78,15 @@ func (v *checker) networkSecrets(config any, at *yamltext.Location) {
 					"put this interface into a file of netplan's, in files with contentFrom, "+
 					"mode: \"0600\" and secret: true")
 			}
-			v.networkSecrets(value, at.Key(key))
+			near := wording.Nearest(key, networkKeys)
+			if isV2 && near != "" && near != key && !named.MatchString(at.String()) {
+				v.report(at.Key(key), "no such field of netplan; did you mean %q?", near)
+			}
+			v.networkFields(config[key], isV2, at.Key(key))
 		}
 	case []any:
 		for i, value := range config {
-			v.networkSecrets(value, at.Index(i))
+			v.networkFields(value, isV2, at.Index(i))
 		}
 	}
 }

@@ -78,9 +78,6 @@ func (v *checker) images() {
 	}
 }
 
-// webOfDocker is a web site that people take for the registry docker.io.
-const webOfDocker = "hub.docker.com"
-
 // retiredHosts are the registries that Kubernetes' images had before, frozen since April 2023
 // (https://kubernetes.io/blog/2023/03/10/image-registry-redirect).
 var retiredHosts = regexp.MustCompile(`^(k8s\.gcr\.io|gcr\.io/google[-_]containers)(/|$)`)

@@ -53,7 +53,8 @@ var readers = map[string][]string{
 		"pki.Load", "pki.LoadPublic", "cmd/kiln/vault/foreign.encryption",
 		"render/machine/addons.hasValues", "render/twin/certs.texts", "render/twin/change.decode",
 		"render/check.headOf", "render/check.readSettings",
-		"render/config.butane", "render/config.dropIn", "render/secret.Redact",
+		"render/config.butane", "render/config.dropIn", "render/config.netplanFile",
+		"render/secret.Redact",
 	},
 	opened: {
 		"cmd/kiln/apiserver.checkNamed",

@@ -149,10 +149,8 @@ func (c *checker) useless(args []Arg) {
 	zero := func(value string) bool { return strings.Trim(value, "0hmsun.") == "" }
 	switch c.name {
 	case APIServer:
-		report("oidc-issuer-url", "is the address of the issuer's document, which no token has; "+
-			"write what stands before /.well-known", func(value string) bool {
-			return strings.Contains(value, "/.well-known/")
-		})
+		report("oidc-issuer-url", "is the issuer's document; write what is before /.well-known",
+			func(value string) bool { return strings.Contains(value, "/.well-known/") })
 		report("request-timeout", "ends each request at once; write 1m0s", zero)
 		_, reads := c.last(args, "max-requests-inflight", "400")
 		_, writes := c.last(args, "max-mutating-requests-inflight", "200")
