@@ -212,6 +212,19 @@ func (m *aMachine) hasData(owner string) {
 	m.at("/var/lib/etcd/kiln", owner)
 }
 
+// wantMember wants etcd to start with these members, and the disk to belong to owner.
+func (m *aMachine) wantMember(start, owner string) {
+	m.t.Helper()
+	manifest := m.read(m.root + "/etc/kubernetes/manifests/etcd.yaml")
+	want := "    - --initial-cluster=" + start + "    - --initial-cluster-token=t\n"
+	if manifest != want {
+		m.t.Errorf("etcd starts with\n%s\nwant\n%s", manifest, want)
+	}
+	if got := m.read(m.root + "/var/lib/etcd/kiln"); got != owner {
+		m.t.Errorf("the disk belongs to %q", got)
+	}
+}
+
 func TestEtcd(t *testing.T) {
 	underEachShell(t, func(t *testing.T, shell []string) {
 		for i, row := range etcdRows {
@@ -234,15 +247,7 @@ func TestEtcd(t *testing.T) {
 					return
 				}
 				m.wantDone()
-				manifest := m.read(m.root + "/etc/kubernetes/manifests/etcd.yaml")
-				if want := "    - --initial-cluster=" + row.start +
-					"    - --initial-cluster-token=t\n"; manifest != want {
-					t.Errorf("etcd starts with\n%s\nwant\n%s", manifest, want)
-				}
-				if owner := m.read(m.root +
-					"/var/lib/etcd/kiln"); owner != m.data["cluster"]+" cp-1\n" {
-					t.Errorf("the disk belongs to %q", owner)
-				}
+				m.wantMember(row.start, m.data["cluster"]+" cp-1\n")
 				var calls []string
 				for line := range strings.Lines(m.read(m.world + "/curl")) {
 					_, data, _ := strings.Cut(line, " -d ")

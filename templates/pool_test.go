@@ -217,6 +217,16 @@ func TestPoolAsksPlatform(t *testing.T) {
 func TestPoolTakesHostName(t *testing.T) {
 	underEachShell(t, func(t *testing.T, shell []string) {
 		long := strings.Repeat("a", 63)
+		called := func(name string) *aMachine {
+			m := newMachine(t, shell, "worker")
+			m.ofPool("-4")
+			m.data["steps"] = "files name"
+			m.at("/proc/swaps", "")
+			m.data["api"] = "https://api.example.com:6443"
+			m.at("/proc/sys/kernel/hostname", name+"\n")
+			m.document()
+			return m
+		}
 		names := map[string]string{
 			"blue-7": "blue-7", "Blue-7.Example.COM": "blue-7.example.com", "7": "", "10.0.0.7": "",
 			"a_b": "", "-a": "", "a-": "", "a.-b": "", "a..b": "",
@@ -229,13 +239,7 @@ func TestPoolTakesHostName(t *testing.T) {
 				continue
 			}
 			want := names[name]
-			m := newMachine(t, shell, "worker")
-			m.ofPool("-4")
-			m.data["steps"] = "files name"
-			m.at("/proc/swaps", "")
-			m.data["api"] = "https://api.example.com:6443"
-			m.at("/proc/sys/kernel/hostname", name+"\n")
-			m.document()
+			m := called(name)
 			if want == "" {
 				m.wantFaults("FAULT node-name /proc/sys/kernel/hostname: it is called '" +
 					strings.ToLower(name) + "'; give the machine a name of ")
@@ -252,13 +256,7 @@ func TestPoolTakesHostName(t *testing.T) {
 			if !isTurn(t, shell, i) {
 				continue
 			}
-			m := newMachine(t, shell, "worker")
-			m.ofPool("-4")
-			m.data["steps"] = "files name"
-			m.at("/proc/swaps", "")
-			m.data["api"] = "https://api.example.com:6443"
-			m.at("/proc/sys/kernel/hostname", name+"\n")
-			m.document()
+			m := called(name)
 			out := m.wantOverdue("FAULT node-name /proc/sys/kernel/hostname: " +
 				"it is called '" + name + "'; ")
 			if !strings.Contains(out,

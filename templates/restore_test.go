@@ -161,14 +161,7 @@ func TestRestore(t *testing.T) {
 					}
 				} else {
 					m.wantDone()
-					manifest := m.read(m.root + "/etc/kubernetes/manifests/etcd.yaml")
-					if want := "    - --initial-cluster=" + row.start +
-						"    - --initial-cluster-token=t\n"; manifest != want {
-						t.Errorf("etcd starts with\n%s\nwant\n%s", manifest, want)
-					}
-					if owner := m.read(m.root + "/var/lib/etcd/kiln"); owner != row.owner {
-						t.Errorf("the disk belongs to %q", owner)
-					}
+					m.wantMember(row.start, row.owner)
 				}
 				told := strings.Fields(strings.ReplaceAll(m.read(m.world+"/ctr"), " ", "_"))
 				for i := range told {
