@@ -192,7 +192,7 @@ spec:
 		require.Contains(t, text, "failSwapOn: false\n")
 		require.Contains(t, text, "systemReserved:\n  cpu: 200m\n")
 		require.Contains(t, text, "  memory: 1Gi\n")
-		require.Contains(t, string(n.File("/etc/kiln/machine").Content), "swap='keep'\n")
+		require.NotContains(t, string(n.File("/etc/kiln/steps").Content), "*.swap")
 	}
 	_, err = parse("    - {path: /etc/kubernetes/kubelet.conf.d/c.conf, contentFrom: c, " +
 		"secret: true, mode: \"0600\"}\n")
