@@ -18,7 +18,7 @@ rm -rf "$run"
 set +f
 part cat "$lib/status.json" "$issue"
 part server
-part journalctl -u kiln -n 30 -o short-monotonic
+part journalctl -u kiln -n 30
 part journalctl -u kubelet -n 20 -o cat
 part pods
 part journalctl -u kiln-backup -n 3

@@ -19,7 +19,7 @@ set +f
 part cat "$lib/status.json" "$issue"
 part cloud-init status --long
 part server
-part journalctl -u kiln -n 30 -o short-monotonic
+part journalctl -u kiln -n 30
 part journalctl -u kubelet -n 20 -o cat
 part pods
 part tail -vn 9 "$root"/var/log/pods/kube-system_*/*/*.log "$lib"/*.log
