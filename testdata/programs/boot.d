@@ -126,7 +126,7 @@ esac
 done <"$etc/files"
 [ "$sum" = end ] || damaged /etc/kiln/files 'cut off'
 [ -z "$faults" ] || halt
-sums=$nl$(sha256sum -z "$@" | tr '\0' '\n' | cut -c -8,65-)$nl
+sums=$nl$(sha256sum -z "$@" 2>/dev/null | tr '\0' '\n' | cut -c -8,65-)$nl
 modes=$nl$(stat -c '0%a %U:%G %n' "$@")$nl
 while read -r sum mode owner path && [ "$sum" != end ]; do
 file=$root$path
