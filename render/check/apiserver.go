@@ -41,7 +41,7 @@ func (c *inspection) checkAPIServer() {
 	const remedy = "the kubelet asks for %s without a credential, and would end an API server " +
 		"that refuses; leave anonymous requests for /livez, /readyz and /healthz on"
 	if api.Flag("anonymous-auth") == "false" {
-		c.fail("%s: "+remedy+", as security.profile cis does, without the flag", api, probed[0])
+		c.fail("%s: "+remedy+": remove --anonymous-auth", api, probed[0])
 	}
 	var authentication struct {
 		Anonymous *struct {

@@ -144,7 +144,9 @@ func (v *checker) early(text string, at *yamltext.Location) {
 
 // shortestBoot is the shortest time in which somebody renders a machine, puts its document where it
 // boots from, and sees it join.
-const shortestBoot, aDay = Duration(5 * time.Minute), Duration(24 * time.Hour)
+const shortestBoot = Duration(5 * time.Minute)
+
+const aDay = Duration(24 * time.Hour)
 
 // window checks a duration that begins with the bundle and in which machines have to boot.
 func (v *checker) window(d Duration, at *yamltext.Location) {

@@ -115,8 +115,8 @@ func filePathProblem(name string) string {
 var unitEscape = regexp.MustCompile(`\\x[0-9a-f]{2}`)
 
 // PathProblem returns why the first boot cannot verify a path, "" if it can. Its list of files has
-// a line for each of them, which the shell reads as words. A backslash is there in names of units
-// alone, in an escape of systemd's: echo of some shells takes others for a character.
+// a line for each of them, which the shell reads as words. A backslash may only begin an escape of
+// systemd's, as in names of units: echo of some shells takes it for another character elsewhere.
 func PathProblem(name string) string {
 	switch {
 	case hasControl(name):

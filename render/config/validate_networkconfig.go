@@ -52,13 +52,13 @@ func (v *checker) netplanFile(f *File, at *yamltext.Location) {
 }
 
 // networkKeys are the fields of netplan that people misspell, and all with names like theirs
-// (netplan 1.1, doc/netplan-yaml.md). Below some of them stand names of the user's.
+// (netplan 1.1, doc/netplan-yaml.md). Below ofNames stand names of the user's.
 var networkKeys = strings.Fields("accept-ra addresses bonds bridges critical dhcp4 dhcp6 " +
 	"ethernets gateway4 gateway6 interfaces macaddress match modems mode mtu name nameservers " +
 	"on-link optional renderer routes search set-name table to tunnels version via vlans " +
 	"vrfs wifis")
 
-var named = regexp.MustCompile(
+var ofNames = regexp.MustCompile(
 	`\.([^.]*-.*|bonds|bridges|ethernets|modems|tunnels|vlans|vrfs|wifis)$`)
 
 // networkSecret matches the fields of netplan (1.1) with a password or a key of WireGuard.
@@ -79,7 +79,7 @@ func (v *checker) networkFields(config any, isV2 bool, at *yamltext.Location) {
 					"mode: \"0600\" and secret: true")
 			}
 			near := wording.Nearest(key, networkKeys)
-			if isV2 && near != "" && near != key && !named.MatchString(at.String()) {
+			if isV2 && near != "" && near != key && !ofNames.MatchString(at.String()) {
 				v.report(at.Key(key), "no such field of netplan; did you mean %q?", near)
 			}
 			v.networkFields(config[key], isV2, at.Key(key))

@@ -55,7 +55,7 @@ var neededSysctls = []neededSysctl{
 	{"fs.inotify.max_user_watches", "<1024", always, noWatches},
 	{"kernel.pid_max", "<4096", always, "the machine runs out of processes"},
 	{"kernel.threads-max", "<4096", always, "the machine runs out of threads"},
-	// Pages are counted, mostly of 2 MiB, and here KiB: 64 TiB, and 64 GiB.
+	// More than 64 TiB in pages of 2 MiB, and 64 GiB in KiB: these were meant to be bytes.
 	{"vm.nr_hugepages", ">33554431", always, "all memory goes into huge pages (it counts them)"},
 	{"vm.min_free_kbytes", ">67108863", always, "programs get no memory (it counts KiB)"},
 }

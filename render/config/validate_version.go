@@ -90,8 +90,8 @@ func (v *checker) retiredRegistry(image string, at *yamltext.Location) {
 		v.report(at, "%s is a web site and no registry; write docker.io in its place", quote(host))
 	} else if old := retiredHosts.FindString(image); old != "" &&
 		RegistryOf(v.c.Spec.Machines.Registries, host) < 0 {
-		v.warn(WarnImageTag, at, "%s gets no new images since 2023; write registry.k8s.io in its "+
-			"place", strings.TrimSuffix(old, "/"))
+		v.warn(WarnImageTag, at, "%s has had no new images since 2023; write registry.k8s.io in "+
+			"its place", strings.TrimSuffix(old, "/"))
 	}
 }
 

@@ -36,7 +36,7 @@ var wings = []wing{
 	{"machine", []string{"render/machine", "manifests", "patches", "templates"}, 13037},
 	{"pki", []string{"pki"}, 4439},
 	{"plan", []string{"render/plan"}, 1863},
-	{"config", []string{"render/config"}, 13308},
+	{"config", []string{"render/config"}, 13310},
 	{"facts", []string{"render/facts"}, 2194},
 	{"kube", []string{"render/kube"}, 5898},
 	{"folder", []string{"render/folder"}, 1841},
