@@ -40,7 +40,7 @@ func TestBootGoesOnTrying(t *testing.T) {
 	}{
 		// preflight
 		{name: "address", wrong: tell("address", ""), want: "FAULT address " +
-			"addresses 10.0.0.11: missing: 10.0.0.11; there is lo UNKNOWN 127.0.0.1/8 eth0 UP " +
+			"addresses 10.0.0.11: missing: 10.0.0.11; has lo UNKNOWN 127.0.0.1/8 eth0 UP " +
 			"10.0.0.11/24; ",
 			mend: `echo 2: eth0 inet 10.0.0.11/24 scope global eth0 >"$WORLD/address"`},
 		{name: "address tentative",

@@ -99,7 +99,7 @@ func TestBootLooksAgain(t *testing.T) {
 			want: "FAULT swap swap_off: /dev/sdb 1; switch swap off",
 			mend: `echo Filename >"$KILN_ROOT/proc/swaps"`},
 		{name: "address", wrong: func(m *aMachine) { m.know("address", "") },
-			want: "FAULT address addresses 10.0.0.11: missing: 10.0.0.11; there is ",
+			want: "FAULT address addresses 10.0.0.11: missing: 10.0.0.11; has ",
 			mend: `echo 2: eth0 inet 10.0.0.11/24 scope global eth0 >"$WORLD/address"`},
 		{name: "certificate", wrong: func(m *aMachine) { m.know("clock", "1830000009\n") },
 			want: "FAULT cert-expired at_most 1830000000 date +%s: 18300000",

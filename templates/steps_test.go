@@ -22,7 +22,7 @@ var conditions = []string{
 	templates.IfPool, templates.IfLoads, templates.IfObjects, templates.IfAsks,
 	templates.IfRegistries, templates.IfLogins, templates.IfPulls, templates.IfArchive,
 	templates.IfMedium, templates.IfDefinitions, templates.IfSwapOff, templates.IfMember,
-	templates.IfPeers,
+	templates.IfPeers, templates.IfIPv6,
 }
 
 // TestConditions: each condition of a line is a known one, and each known one has a line.

@@ -47,6 +47,7 @@ const (
 	IfObjects      = "objects"     // it gives the API server what it is to hold
 	IfAsks         = "asks"        // the API server says what the kinds of some are called
 	IfDefinitions  = "definitions" // some define custom resources
+	IfIPv6         = "ipv6"        // it has an address of IPv6
 	IfNamed        = "named"       // it asks for the API server by a host name
 	IfPool         = "pool"        // it is one of a pool, and finds its name out
 	IfRegistries   = "registries"  // it knows more of a registry than its servers

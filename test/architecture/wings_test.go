@@ -33,7 +33,7 @@ var wings = []wing{
 	{"twin", []string{"render/twin"}, 5012},
 	{"pack", []string{"render/pack"}, 3591},
 	{"secret", []string{"render/secret"}, 762},
-	{"machine", []string{"render/machine", "manifests", "patches", "templates"}, 13037},
+	{"machine", []string{"render/machine", "manifests", "patches", "templates"}, 13051},
 	{"pki", []string{"pki"}, 4439},
 	{"plan", []string{"render/plan"}, 1863},
 	{"config", []string{"render/config"}, 13310},

@@ -1,3 +1,12 @@
+addresses() {
+bad=''
+for name; do
+case $(ip -o address show to "$name") in
+'') bad="$bad $name" ;;
+esac
+done
+[ -z "$bad" ] || saw "missing:$bad; has $(ip -br a)"
+}
 apply() {
 admin "$1?fieldManager=kiln&force=true" -X PATCH -H 'Content-Type: application/apply-patch+yaml' --data-binary "@$2"
 accepted || return
@@ -12,6 +21,18 @@ waiting="$what: $found"
 rm -f "$lib/starts"
 tell waiting
 rest 600
+}
+finish() {
+clock
+step='done' settled='done' since=$now step_timeout=60
+say "$node is part of its cluster"
+tell 'done'
+[ -e "$lib/refused" ] || forget
+until await 'this machine' sound; do
+judge
+[ -n "$faults" ] || break
+done
+[ -z "$named" ] || tell 'done'
 }
 forget() {
 [ ! -e "$root/run/cloud-init/enabled" ] || timeout 1800 cloud-init status --wait >/dev/null 2>&1 || :
@@ -54,10 +75,6 @@ case $path in
 *) path=${path%:*}/manifests/${path##*:} ;;
 esac
 bad=''
-set -- -I
-case $(set +f && cat etc/containerd/certs.d/*/hosts.toml 2>/dev/null) in
-*'ca ='* | *skip_v*) set -- -Ik ;;
-esac
 for url in $(echo "$registries" | tr , ' '); do
 case $url in
 *"//$host/"*) url=$url$path ;;
@@ -66,7 +83,7 @@ esac
 found=$(
 proxied
 docker=application/vnd.docker.distribution.manifest oci=application/vnd.oci.image
-curl -q -sSgL "$@" -m 9 -o /dev/null -w "$url HTTP %{http_code} %{content_type}" \
+curl -q -sSgLI "$@" -m 9 -o /dev/null -w "$url HTTP %{http_code} %{content_type}" \
 -H "Accept: $docker.list.v2+json,$docker.v2+json,$oci.index.v1+json,$oci.manifest.v1+json" "$url" 2>&1
 )
 case $found in

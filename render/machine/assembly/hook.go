@@ -2,13 +2,13 @@ package assembly
 
 import (
 	"fmt"
+	"net/netip"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"kiln.dev/kiln/manifests"
-	"kiln.dev/kiln/render/config"
 	"kiln.dev/kiln/render/facts/node"
 	"kiln.dev/kiln/render/facts/target"
 	"kiln.dev/kiln/render/plan"
@@ -75,10 +75,10 @@ func (t *tree) conditions() (holds []string) {
 			func(o manifests.Object) bool { return o.Asked })},
 		{templates.IfDefinitions, slices.ContainsFunc(t.Objects,
 			func(o manifests.Object) bool { return o.Kind == "CustomResourceDefinition" })},
+		{templates.IfIPv6, slices.ContainsFunc(t.m.Addresses, netip.Addr.Is6)},
 		{templates.IfNamed, t.Plan.EndpointIsName && t.m.Worker() && !t.Plan.Balanced(t.m)},
 		{templates.IfPool, t.m.Pool},
-		{templates.IfRegistries, slices.ContainsFunc(t.m.Settings.Registries,
-			func(r config.Registry) bool { return r.CA+r.CAFrom+r.CertFrom+r.Username != "" })},
+		{templates.IfRegistries, t.knowsRegistries()},
 		{templates.IfLogins, len(t.m.Logins()) > 0},
 		{templates.IfPulls, t.m.Settings.Preload == "registry"},
 		{templates.IfArchive, !slices.Contains([]string{"", "registry"}, t.m.Settings.Preload)},

@@ -69,6 +69,19 @@ func (t *tree) images() []string {
 	return images
 }
 
+// knowsRegistries holds if the machine may know more of a registry than its servers: whom to trust
+// there, and what to show. A public one needs neither. The image of the system may bring this for
+// a registry of the user's own.
+func (t *tree) knowsRegistries() bool {
+	spec := &t.Plan.Config.Spec
+	return spec.ImageRepository != target.KubernetesRegistry || len(spec.Images) > 0 ||
+		slices.ContainsFunc(t.m.Settings.Files, func(f config.File) bool {
+			return strings.HasPrefix(f.Path, plan.RegistriesDir+"/")
+		}) ||
+		slices.ContainsFunc(t.m.Settings.Registries,
+			func(r config.Registry) bool { return r.CA+r.CAFrom+r.CertFrom+r.Username != "" })
+}
+
 // unknownChecks returns a problem for each name in ignorePreflight that is the name of no check on
 // any machine to which the list applies.
 func (r *Cluster) unknownChecks() (problems config.Problems) {
