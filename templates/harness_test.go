@@ -157,7 +157,7 @@ func newMachine(t *testing.T, shell []string, role string) *aMachine {
 	}
 
 	m.hold(templates.IfBacksUp, templates.IfCloudInit, templates.IfCredential,
-		templates.IfLoads, templates.IfSwapOff, role)
+		templates.IfIPv6, templates.IfLoads, templates.IfSwapOff, role)
 	m.at("/etc/machine-id", "6a1f0e6d3c5b4a29b8d7c6e5f4a3b2c1\n")
 	m.at("/etc/kubernetes/pki/ca.crt", "ca")
 	m.at("/etc/with space.conf", "x")
