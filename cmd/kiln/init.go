@@ -66,7 +66,16 @@ machines that boot from the network.`,
 			if errors.Is(err, fs.ErrExist) {
 				return fmt.Errorf("%s is there already, and stays as it is; name another file", out)
 			}
-			return err
+			if err != nil {
+				return err
+			}
+			next := ""
+			if bytes.Contains(content, []byte(config.Mark)) {
+				next = "write your own value where it says REPLACE, then "
+			}
+			term.Printf(cmd.OutOrStdout(), "%s is written; next: %skiln validate %s\n",
+				out, next, wording.ShellWord(out))
+			return nil
 		},
 	}
 	flags := cmd.Flags()
