@@ -14,6 +14,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -236,7 +237,7 @@ func Load(data []byte) (*Bundle, error) {
 			return nil, errCutOff
 		}
 		// The decoder's own text may quote what it could not read.
-		return nil, Problems(data, root.Names())
+		return nil, problems(data, reflect.TypeFor[bundleFile]())
 	}
 	var errs []error
 	fail := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }

@@ -4,13 +4,18 @@
 package pki
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"maps"
+	"reflect"
 	"regexp"
 	"slices"
+	"strings"
 
 	"go.yaml.in/yaml/v3"
 
+	"kiln.dev/kiln/pki/root"
 	"kiln.dev/kiln/render/text/wording"
 	"kiln.dev/kiln/render/text/yamltext"
 )
@@ -18,26 +23,29 @@ import (
 // Authorities are the names in a stored bundle of the CAs, in the order of the constants of Signer.
 var Authorities = []string{"ca", "etcdCA", "frontProxyCA"}
 
-// scalars are the keys for plain values.
-var scalars = []string{
-	"apiVersion", "kind", "cluster", "name", "issued", "renewed", "formationDeadline",
-	"installDeadline", "restored",
-	"serviceAccountKey", "encryptionKey", "leafSeed", "checksum",
+// wants says what the lists and maps of a bundle have to be. Those that are not here are the CAs.
+var wants = map[string]string{
+	"external":    "the keys that kiln certs add writes",
+	"generations": "a line for each secret, such as admin: 2",
+	"imported":    "the keys that kiln secrets import writes",
+	"recipients":  "a list of age recipients; kiln secrets encrypt writes it",
+	"renewals":    `a line for each machine, such as cp-1: "2026-01-31T12:00:00Z"`,
+	"rotations":   "the keys that kiln secrets rotate writes",
+	"tokens":      `a line for each pool, such as blue: {renewed: "2026-01-31T12:00:00Z"}`,
 }
 
 // syntaxLine finds the line in the parser's message.
 var syntaxLine = regexp.MustCompile(`line (\d+)`)
 
-// Problems returns what is wrong with the form of a bundle that a person has changed, by line and
-// key. roots are the names of the roots that rotate. Problems quotes no value, and no key that a
-// bundle does not have: a key that is out of place may be a secret. It does not show the parser's
-// message either.
-func Problems(data []byte, roots []string) error {
+// problems returns what is wrong with the form of a bundle that a person has changed, by line and
+// key. bundle is the type of a stored bundle. No value is quoted, and no key that a bundle does not
+// have: a key that is out of place may be a secret. The parser's message is not shown either.
+func problems(data []byte, bundle reflect.Type) error {
 	const broken = "not a bundle: its YAML does not have the form that kiln writes; " +
 		"name the bundle, or restore it from a copy"
 	var document yaml.Node
 	if err := yaml.Unmarshal(data, &document); err != nil {
-		if f, ok := yamltext.FindFault(data, slices.Concat(Authorities, scalars)); ok {
+		if f, ok := yamltext.FindFault(data, slices.Sorted(maps.Keys(fields(bundle)))); ok {
 			return fmt.Errorf("line %d, column %d: %s", f.Line, f.Column, f.Message)
 		}
 		if at := syntaxLine.FindStringSubmatch(err.Error()); at != nil {
@@ -46,12 +54,9 @@ func Problems(data []byte, roots []string) error {
 		}
 		return errors.New(broken)
 	}
-	f := &form{roots: roots}
+	f := &form{}
 	if len(document.Content) == 1 && document.Content[0].Kind == yaml.MappingNode {
-		known := slices.Concat(Authorities, scalars,
-			[]string{"external", "generations", "imported", "recipients", "renewals", "rotations",
-				"tokens"})
-		f.keys(document.Content[0], known, "", f.value)
+		f.value(document.Content[0], bundle, "")
 	}
 	if len(f.errs) == 0 {
 		return errors.New(broken)
@@ -59,187 +64,81 @@ func Problems(data []byte, roots []string) error {
 	return errors.Join(f.errs...)
 }
 
-// form collects the mistakes in the form of a bundle.
-type form struct {
-	roots []string
-	errs  []error
+// fields returns the types of a stored value's keys.
+func fields(t reflect.Type) map[string]reflect.Type {
+	types := map[string]reflect.Type{}
+	for _, field := range reflect.VisibleFields(t) {
+		if name, _, _ := strings.Cut(field.Tag.Get("json"), ","); name != "" {
+			types[name] = field.Type
+		}
+	}
+	return types
 }
+
+// form collects the mistakes in the form of a bundle.
+type form struct{ errs []error }
 
 func (f *form) fail(n *yaml.Node, format string, args ...any) {
 	f.errs = append(f.errs, fmt.Errorf("line %d: "+format, append([]any{n.Line}, args...)...))
 }
 
-// keys checks the keys of a map, and calls value for each allowed one. If known is nil, every key
-// is allowed: the keys are names of secrets. Each name in a message begins with prefix.
+// value checks a value and what it holds. name leads to it, and ends with ": " if it is not empty.
+func (f *form) value(n *yaml.Node, t reflect.Type, name string) {
+	tag := n.ShortTag()
+	top, _, _ := strings.Cut(name, ":")
+	want := cmp.Or(wants[top], "the keys certificate and key")
+	kind := yaml.ScalarNode
+	switch t.Kind() {
+	case reflect.Pointer:
+		f.value(n, t.Elem(), name)
+		return
+	case reflect.Struct, reflect.Map:
+		kind = yaml.MappingNode
+	case reflect.Slice:
+		kind = yaml.SequenceNode
+	case reflect.Int:
+		want = "a whole number without quotes, such as 2"
+	default:
+		want = "one value, not a list or a map"
+	}
+	switch {
+	case tag == "!!null":
+	case n.Kind != kind, t.Kind() == reflect.Int && tag != "!!int":
+		f.fail(n, "%swant %s", name, want)
+	case t.Kind() == reflect.Struct:
+		types := fields(t)
+		f.keys(n, slices.Sorted(maps.Keys(types)), name,
+			func(key string) reflect.Type { return types[key] })
+	case t.Kind() == reflect.Map:
+		var known []string // the keys are names of secrets, machines or pools
+		if t.Key() == reflect.TypeFor[root.Root]() {
+			known = root.Names()
+		}
+		f.keys(n, known, name, func(string) reflect.Type { return t.Elem() })
+	case t.Kind() == reflect.Slice:
+		for _, item := range n.Content {
+			f.value(item, t.Elem(), name)
+		}
+	}
+}
+
+// keys checks the keys of a map, and the value of each allowed one. If known is nil, every key is
+// allowed.
 func (f *form) keys(
-	n *yaml.Node, known []string, prefix string, value func(name string, n *yaml.Node),
+	n *yaml.Node, known []string, name string, typeOf func(key string) reflect.Type,
 ) {
-	seen := map[string]int{}
+	lines := map[string]int{}
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key := n.Content[i]
-		switch first := seen[key.Value]; {
+		switch first := lines[key.Value]; {
 		case key.Kind != yaml.ScalarNode || known != nil && !slices.Contains(known, key.Value):
-			f.fail(key, "%sa bundle has no such key here%s", prefix, wording.Hint(key.Value, known))
+			f.fail(key, "%sa bundle has no such key here%s", name, wording.Hint(key.Value, known))
 		case first > 0:
-			f.fail(key, "%s%s stands there already, in line %d; remove one of them", prefix,
+			f.fail(key, "%s%s stands there already, in line %d; remove one of them", name,
 				key.Value, first)
 		default:
-			seen[key.Value] = key.Line
-			value(key.Value, n.Content[i+1])
+			lines[key.Value] = key.Line
+			f.value(n.Content[i+1], typeOf(key.Value), name+key.Value+": ")
 		}
 	}
-}
-
-// value checks the value of a key of the bundle.
-func (f *form) value(name string, n *yaml.Node) {
-	switch {
-	case name == "external":
-		f.external(n)
-	case name == "generations":
-		f.generations(n)
-	case name == "imported":
-		f.imported(n)
-	case name == "recipients":
-		f.recipients(n)
-	case name == "renewals":
-		f.renewals(n)
-	case name == "rotations":
-		f.rotations(n)
-	case name == "tokens":
-		f.tokens(n)
-	case slices.Contains(scalars, name):
-		f.scalar(name, n)
-	case n.Kind != yaml.MappingNode:
-		f.fail(n, "%s: want the keys certificate and key", name)
-	default:
-		f.keys(n, []string{"certificate", "key"}, name+": ",
-			func(part string, n *yaml.Node) { f.scalar(name+": "+part, n) })
-	}
-}
-
-func (f *form) scalar(name string, n *yaml.Node) {
-	if n.Kind != yaml.ScalarNode {
-		f.fail(n, "%s: want one value, not a list or a map", name)
-	}
-}
-
-// recipients checks the list of age recipients.
-func (f *form) recipients(n *yaml.Node) {
-	if n.Kind != yaml.SequenceNode {
-		f.fail(n, "recipients: want a list of age recipients; "+
-			"kiln secrets encrypt writes it")
-		return
-	}
-	for _, item := range n.Content {
-		f.scalar("recipients", item)
-	}
-}
-
-// generations checks the counts of rotations.
-func (f *form) generations(n *yaml.Node) {
-	if n.Kind != yaml.MappingNode {
-		if n.ShortTag() != "!!null" {
-			f.fail(n, "generations: want a line for each secret, such as admin: 2")
-		}
-		return
-	}
-	f.keys(n, nil, "generations: ", func(name string, n *yaml.Node) {
-		if tag := n.ShortTag(); n.Kind != yaml.ScalarNode || tag != "!!int" && tag != "!!null" {
-			f.fail(n, "generations: %s: want a whole number without quotes, such as 2", name)
-		}
-	})
-}
-
-// imported checks what the bundle knows of the time before it.
-func (f *form) imported(n *yaml.Node) {
-	if n.Kind != yaml.MappingNode {
-		f.fail(n, "imported: want the keys that kiln secrets import writes")
-		return
-	}
-	parts := []string{"at", "encryptionProvider", "encryptionName", "serviceAccounts"}
-	f.keys(n, parts, "imported: ",
-		func(part string, n *yaml.Node) { f.scalar("imported: "+part, n) })
-}
-
-// external checks what was signed elsewhere.
-func (f *form) external(n *yaml.Node) {
-	const want = "want the keys that kiln certs add writes"
-	if n.Kind != yaml.MappingNode {
-		f.fail(n, "external: "+want)
-		return
-	}
-	known := []string{"roots", "certificates", "changed"}
-	f.keys(n, known, "external: ", func(part string, n *yaml.Node) {
-		switch {
-		case part == "changed":
-			f.scalar("external: changed", n)
-		case part == "roots" && n.Kind == yaml.SequenceNode:
-			for _, item := range n.Content {
-				f.scalar("external: roots", item)
-			}
-		case part == "certificates" && n.Kind == yaml.MappingNode:
-			f.keys(n, nil, "external: certificates: ",
-				func(_ string, n *yaml.Node) { f.scalar("external: certificates", n) })
-		default:
-			f.fail(n, "external: %s: "+want, part)
-		}
-	})
-}
-
-// renewals checks the times at which machines were renewed alone.
-func (f *form) renewals(n *yaml.Node) {
-	if n.Kind != yaml.MappingNode {
-		if n.ShortTag() != "!!null" {
-			f.fail(n, "renewals: want a line for each machine, such as cp-1: "+
-				`"2026-01-31T12:00:00Z"`)
-		}
-		return
-	}
-	f.keys(n, nil, "renewals: ",
-		func(name string, n *yaml.Node) { f.scalar("renewals: "+name, n) })
-}
-
-// rotations checks the states of roots.
-func (f *form) rotations(n *yaml.Node) {
-	const want = "rotations: want the keys that kiln secrets rotate writes"
-	if n.Kind != yaml.MappingNode {
-		f.fail(n, want)
-		return
-	}
-	parts := []string{"generation", "stage", "since", "certificate", "key"}
-	f.keys(n, f.roots, "rotations: ", func(root string, n *yaml.Node) {
-		if n.Kind != yaml.MappingNode {
-			f.fail(n, want)
-			return
-		}
-		f.keys(n, parts, "rotations: "+root+": ", func(part string, n *yaml.Node) {
-			f.scalar("rotations: "+root+": "+part, n)
-		})
-	})
-}
-
-// tokens checks the renewals of bootstrap tokens.
-func (f *form) tokens(n *yaml.Node) {
-	const want = "want a line for each pool, such as blue: " +
-		`{renewed: "2026-01-31T12:00:00Z"}`
-	if n.Kind != yaml.MappingNode {
-		if n.ShortTag() != "!!null" {
-			f.fail(n, "tokens: "+want)
-		}
-		return
-	}
-	f.keys(n, nil, "tokens: ", func(name string, n *yaml.Node) {
-		if n.Kind != yaml.MappingNode {
-			f.fail(n, "tokens: %s: "+want, name)
-			return
-		}
-		f.keys(n, []string{"renewed", "previous", "previousEnds"}, "tokens: "+name+": ",
-			func(part string, n *yaml.Node) {
-				f.scalar("tokens: "+name+": "+part, n)
-				if tag := n.ShortTag(); part == "previous" && tag != "!!int" {
-					f.fail(n, "tokens: %s: previous: want a whole number without quotes, such as 1",
-						name)
-				}
-			})
-	})
 }

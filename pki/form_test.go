@@ -38,6 +38,13 @@ func TestForm(t *testing.T) {
 		"an unknown key": {"hunter2: 1\n", []string{`0: a bundle has no such key here`}},
 		"a secret as a list": {"restored: [hunter2]\n",
 			[]string{`0: restored: want one value, not a list or a map`}},
+		"a root that was rotated": {"rotations:\n  ca:\n    begun: \"2026-01-31T12:00:00Z\"\n" +
+			"    keys: hunter2\n", []string{
+			`3: rotations: ca: a bundle has no such key here; did you mean "key"?`}},
+		"a rotation of nothing": {"rotations:\n  hunter2: []\n",
+			[]string{`1: rotations: a bundle has no such key here`}},
+		"tokens as a list": {"tokens:\n  blue: [hunter2]\n",
+			[]string{`1: tokens: blue: want a line for each pool, such as blue: {renewed: `}},
 		"two at once": {"generation:\n  admin: 2\ngenerations:\n  serve: two\n", []string{
 			`0: a bundle has no such key here`, `3: generations: serve: want a whole number`,
 		}},

@@ -63,7 +63,7 @@ var readers = map[string][]string{
 		"patches.inline",
 		"patches.kustomize",
 		"patches.noteObjects", "patches.notePatch", "patches.renames",
-		"patches.replacementsIn", "patches.withHead", "pki.Problems",
+		"patches.replacementsIn", "patches.withHead", "pki.problems",
 		"render/check/machine.Findings", "render/pack/ignition.Translate",
 		"render/pack/ignition.onlyDocument",
 		"render/kube/kinds.check",

@@ -34,7 +34,7 @@ var wings = []wing{
 	{"pack", []string{"render/pack"}, 3591},
 	{"secret", []string{"render/secret"}, 762},
 	{"machine", []string{"render/machine", "manifests", "patches", "templates"}, 13051},
-	{"pki", []string{"pki"}, 4439},
+	{"pki", []string{"pki"}, 4339},
 	{"plan", []string{"render/plan"}, 1863},
 	{"config", []string{"render/config"}, 13310},
 	{"facts", []string{"render/facts"}, 2194},
