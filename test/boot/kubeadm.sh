@@ -21,6 +21,7 @@ fi
 runs=${1:-5}
 [[ $runs =~ ^[1-9][0-9]*$ && $# -le 1 ]] || die "how many runs? $runs is no number; see the head of $0"
 limit=300 # seconds until CoreDNS is available
+case=race
 
 begin "${arguments[@]}"
 
@@ -92,12 +93,13 @@ ended_kiln() {
 }
 
 prepare_kubeadm() {
-  local version
+  local version etcd
+  etcd=$("$tmp/kiln" images --config "$here/clusters/kubeadm/cluster.yaml" | sed -n 's|.*/etcd:||p')
   version=$("$cache/kubectl" version --client -o json | sed -n 's/.*"gitVersion": "\(.*\)",$/\1/p')
   mkdir -p "$dir/nodes/cp-1"
   printf 'instance-id: kubeadm\nlocal-hostname: cp-1\n' >"$dir/nodes/cp-1/meta-data"
   cp "$here/clusters/kubeadm/network-config" "$dir/nodes/cp-1/"
-  sed "s/KUBERNETES/$version/" "$here/clusters/kubeadm/user-data" >"$dir/nodes/cp-1/user-data"
+  sed "s/KUBERNETES/$version/;s/ETCD/$etcd/" "$here/clusters/kubeadm/user-data" >"$dir/nodes/cp-1/user-data"
   [[ -z $flannel ]] || with_flannel "$dir/nodes/cp-1/user-data"
 }
 
