@@ -13,20 +13,21 @@ type Values[V any] struct {
 	mu    sync.RWMutex
 	known map[string]V
 	bytes int
-	// met holds the hashes of texts that were not kept, because the first half was full.
-	met map[uint64]struct{}
+	// met holds hashes of texts that were not kept, each in the place that it names: the last one.
+	met []uint64
 }
 
-// What Values keeps at most: texts, and hashes of texts.
+// What Values keeps at most: bytes of texts, those of texts that came only once, and hashes.
 const (
-	maxBytes = 4 << 20
-	maxMet   = 1 << 16
+	maxBytes  = 4 << 20
+	maxSingle = 1 << 20
+	maxMet    = 1 << 13
 )
 
 var seed = maphash.MakeSeed()
 
 // Of returns the value of a text: the one that was kept, or a new one from make. It keeps what it
-// makes until the texts have 2 MiB together, and from then on, up to 4 MiB, only the values of
+// makes until the texts have 1 MiB together, and from then on, up to 4 MiB, only the values of
 // texts that come again: the many texts of single machines do not take the place of those that
 // machines share. Two goroutines that ask at a time may both make the value.
 func (v *Values[V]) Of(text []byte, make func() V) V {
@@ -52,16 +53,14 @@ func (v *Values[V]) Of(text []byte, make func() V) V {
 // keeps reports whether the value of a text that is not known is worth its place.
 func (v *Values[V]) keeps(text []byte) bool {
 	if v.known == nil {
-		v.known, v.met = map[string]V{}, map[uint64]struct{}{}
+		v.known, v.met = map[string]V{}, make([]uint64, maxMet)
 	}
-	if v.bytes+len(text) <= maxBytes/2 {
+	if v.bytes+len(text) <= maxSingle {
 		return true
 	}
 	hash := maphash.Bytes(seed, text)
-	_, again := v.met[hash]
-	if len(v.met) >= maxMet {
-		clear(v.met)
-	}
-	v.met[hash] = struct{}{}
+	last := &v.met[hash%maxMet]
+	again := *last == hash
+	*last = hash
 	return again && v.bytes+len(text) <= maxBytes
 }
