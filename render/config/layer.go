@@ -20,6 +20,7 @@ type Effective struct {
 	Layer string
 
 	own   *Machine   // the settings of that layer alone
+	sets  fieldSet   // the fields of own that are set
 	wider *Effective // the settings after the layers before it; nil before the defaults
 }
 
@@ -33,7 +34,7 @@ func (e *Effective) Layers() []*Effective {
 
 // Sets reports whether the narrowest layer sets a field, such as kubelet.
 func (e *Effective) Sets(name string) bool {
-	return e.own.fields()&(1<<structs[machineType].byName[name].machine) != 0
+	return e.sets&(1<<structs[machineType].byName[name].machine) != 0
 }
 
 // At returns the path of a field in the narrowest layer. In the layer of the defaults it is the
@@ -138,9 +139,8 @@ func (e *Effective) over(m *Machine, list string, i int) Effective {
 
 // with returns e with a narrower layer on top.
 func (e *Effective) with(m *Machine, layer string) *Effective {
-	next := &Effective{
-		Machine: e.Machine, Source: maps.Clone(e.Source), Layer: layer, own: m, wider: e,
-	}
+	next := &Effective{Machine: e.Machine, Source: maps.Clone(e.Source), Layer: layer,
+		own: m, sets: m.fields(), wider: e}
 	next.apply(m)
 	return next
 }
@@ -164,29 +164,28 @@ func (m *Machine) fields() fieldSet {
 // apply puts a narrower layer over e. It merges maps key by key and replaces everything else. It
 // copies maps of wider layers before it changes them.
 func (e *Effective) apply(m *Machine) {
-	set, layer := m.fields(), e.Layer
 	src, dst := reflect.ValueOf(m).Elem(), reflect.ValueOf(&e.Machine).Elem()
 	for i := range structs[machineType].list {
 		f := &structs[machineType].list[i]
-		if set&(1<<f.machine) == 0 {
+		if e.sets&(1<<f.machine) == 0 {
 			continue
 		}
 		e.set |= 1 << f.machine
 		from, to := src.Field(f.machine), dst.Field(f.machine)
 		switch p := to.Addr().Interface().(type) {
 		case *map[string]string:
-			*p = e.mergeStrings(*p, from.Interface().(map[string]string), f.name, layer)
+			*p = e.mergeStrings(*p, from.Interface().(map[string]string), f.name, e.Layer)
 		case *map[string]any:
-			*p = e.mergeMaps(*p, from.Interface().(map[string]any), f.name, layer)
+			*p = e.mergeMaps(*p, from.Interface().(map[string]any), f.name, e.Layer)
 			if f.name != "kubelet" {
 				continue
 			}
 			for _, fields := range m.dropIns {
-				*p = e.mergeMaps(*p, fields, f.name, layer)
+				*p = e.mergeMaps(*p, fields, f.name, e.Layer)
 			}
 		default:
 			to.Set(from)
-			e.Source[f.name] = layer
+			e.Source[f.name] = e.Layer
 		}
 	}
 }
