@@ -173,10 +173,13 @@ func (k Key) BarePEM() []byte {
 	if s.Curve == elliptic.P384() {
 		curve = oidP384
 	}
-	scalar, err := s.Bytes()
-	if err != nil {
-		panic("private: a P-256 or P-384 key has no bytes: " + err.Error())
-	}
+	return barePEM(k.Private(), curve)
+}
+
+// BarePEM returns the P-256 key whose private half s is, as that of Key does.
+func (s Secret) BarePEM() []byte { return barePEM(s, oidP256) }
+
+func barePEM(scalar []byte, curve asn1.ObjectIdentifier) []byte {
 	der, err := asn1.Marshal(bareKey{Version: 1, PrivateKey: scalar, Curve: curve})
 	if err != nil {
 		panic("private: a P-256 or P-384 key cannot be encoded: " + err.Error())

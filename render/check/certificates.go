@@ -14,6 +14,7 @@ import (
 	"kiln.dev/kiln/pki"
 	"kiln.dev/kiln/pki/private"
 	"kiln.dev/kiln/render/check/machine"
+	"kiln.dev/kiln/render/facts/node"
 	"kiln.dev/kiln/render/plan"
 )
 
@@ -127,10 +128,23 @@ func (c *inspection) requirePair(cert, key machine.Reference) {
 	if certFile == nil || keyFile == nil || c.lacksContent(certFile) || c.lacksContent(keyFile) {
 		return
 	}
+	if first := c.certificate(cert.Path); first != nil && isPair(certFile, keyFile, first) {
+		return
+	}
 	if _, err := tls.X509KeyPair(certFile.Content, keyFile.Content); err != nil {
 		c.fail("%s: %s is not the key of %s (%s); name the pair",
 			key.Source, key.Path, cert.Path, cert.Source)
 	}
+}
+
+// isPair reports whether the first certificate and the first key of two files belong together, for
+// files as kiln writes them. first is that certificate, so that it is not parsed again.
+func isPair(certFile, keyFile *node.File, first *x509.Certificate) bool {
+	block, _ := pem.Decode(certFile.Content)
+	end := max(0, bytes.Index(keyFile.Content, []byte(" PRIVATE KEY-----")))
+	begin := max(0, bytes.LastIndex(keyFile.Content[:end], []byte("-----BEGIN ")))
+	key, err := private.ParseKey(keyFile.Content[begin:])
+	return err == nil && bytes.Equal(block.Bytes, first.Raw) && key.Fits(first.PublicKey)
 }
 
 // requireCertificateFor adds an error unless the certificate is valid for the host of a server,

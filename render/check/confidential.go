@@ -150,7 +150,7 @@ func (c *secretsInspection) checkLeafKeys() {
 	}
 	for _, spec := range b.Specs(c.cluster.Plan, c.machine) {
 		f := c.node.File(spec.KeyPath)
-		if f != nil && !bytes.Contains(f.Content, b.LeafKey(spec.Name).BarePEM()) {
+		if f != nil && !bytes.Contains(f.Content, b.LeafSecret(spec.Name).BarePEM()) {
 			c.fail("file %s: does not hold the key %s of this machine", f.Path, spec.Name)
 		}
 	}

@@ -57,7 +57,7 @@ func newSearcher(p *plan.Plan, b *pki.Bundle) *searcher {
 	for _, stored := range b.StoredSecrets() {
 		s.stored = append(s.stored, &storedSecret{string(stored.Root), stored.Secret})
 	}
-	s.stored = append(s.stored, &storedSecret{"admin", b.LeafKey("admin").Private()})
+	s.stored = append(s.stored, &storedSecret{"admin", b.LeafSecret("admin")})
 	for _, stored := range s.stored {
 		s.names[stored.Name] = true
 	}
