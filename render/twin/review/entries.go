@@ -23,9 +23,13 @@ func nodeEntries(n *node.Node) (out change.Entries) {
 		out = append(out, e)
 		return e
 	}
+	known := map[[3]string]map[string]string{}
 	access := func(mode uint32, user, group string) map[string]string {
-		owner := node.Owner(user) + ":" + node.Owner(group)
-		return map[string]string{"mode": octal(mode), "owner": owner}
+		key := [3]string{octal(mode), node.Owner(user), node.Owner(group)}
+		if known[key] == nil {
+			known[key] = map[string]string{"mode": key[0], "owner": key[1] + ":" + key[2]}
+		}
+		return known[key]
 	}
 	for _, u := range n.Users {
 		add("user", u.Name, map[string]string{"number": strconv.Itoa(u.ID), "home": u.Home})
