@@ -24,23 +24,28 @@ const (
 // neighbours are alike. They are sorted by kind. Programs are sorted by length, the longest first,
 // because it has the words of the others. The other files are sorted by the ending of their names.
 func (n *Node) Alike() []File {
-	kinds := make(map[string]kind, len(n.Files))
+	type place struct {
+		kind   kind
+		length int // of a program, and 0 for other files
+		ending string
+		*File
+	}
+	places := make([]place, len(n.Files))
 	for i := range n.Files {
-		kinds[n.Files[i].Path] = n.Files[i].kind()
-	}
-	// length returns the length of a program, and 0 for other files.
-	length := func(f *File) int {
-		if kinds[f.Path] != kindProgram {
-			return 0
+		f := &n.Files[i]
+		places[i] = place{kind: f.kind(), ending: path.Ext(f.Path), File: f}
+		if places[i].kind == kindProgram {
+			places[i].length = len(f.Content)
 		}
-		return len(f.Content)
 	}
-	files := clone(n.Files)
-	slices.SortStableFunc(files, func(a, b File) int {
-		return cmp.Or(cmp.Compare(kinds[a.Path], kinds[b.Path]),
-			cmp.Compare(length(&b), length(&a)),
-			cmp.Compare(path.Ext(a.Path), path.Ext(b.Path)), cmp.Compare(a.Path, b.Path))
+	slices.SortStableFunc(places, func(a, b place) int {
+		return cmp.Or(cmp.Compare(a.kind, b.kind), cmp.Compare(b.length, a.length),
+			cmp.Compare(a.ending, b.ending), cmp.Compare(a.Path, b.Path))
 	})
+	files := make([]File, 0, len(places))
+	for _, p := range places {
+		files = append(files, *p.File)
+	}
 	return files
 }
 
