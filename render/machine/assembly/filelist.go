@@ -35,8 +35,7 @@ func (t *tree) addFileList() error {
 		fmt.Fprintf(&b, "dir %04o %s %s\n", d.Mode, listedOwner(d.User, d.Group), d.Path)
 	}
 	for _, f := range t.n.Files {
-		sum := sha256.Sum256(f.Content)
-		owner := listedOwner(f.User, f.Group)
+		sum, owner := sha256.Sum256(f.Content), listedOwner(f.User, f.Group)
 		fmt.Fprintf(&b, "%x %04o %s %s\n", sum[:listedHash], f.Mode, owner, f.Path)
 	}
 	for _, path := range t.absentPaths() {
@@ -102,6 +101,9 @@ func (t *tree) checkListable() error {
 			return fmt.Errorf("file %q %s", path, problem)
 		}
 		for _, word := range words {
+			if word == node.Root {
+				continue
+			}
 			oneWord := word != "" && !strings.ContainsFunc(word, unicode.IsSpace)
 			if !oneWord || config.PathProblem(word) != "" {
 				return fmt.Errorf("file %q: the owner or target %q is not one word", path, word)
