@@ -13,8 +13,6 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"go.yaml.in/yaml/v3"
-
 	"kiln.dev/kiln/render/facts/node"
 	"kiln.dev/kiln/render/facts/once"
 	"kiln.dev/kiln/render/pack/compress"
@@ -43,13 +41,14 @@ getent passwd "$1" >/dev/null || useradd --system --uid "$2" --gid "$1" --no-cre
 // ready. Its methods may be called from several goroutines.
 type Packer struct {
 	frames once.Values[frame]  // by the shapes of nodes
-	files  once.Values[[]byte] // the entries of write_files, by their lines and contents
+	bodies once.Values[[]byte] // the ends of entries of write_files, by contents
 }
 
-// frame is a document without the entries of write_files: what comes before and behind them.
+// frame is a document without the contents of its files: what comes before each of them, and behind
+// the last.
 type frame struct {
-	head, tail []byte
-	err        error
+	parts [][]byte
+	err   error
 }
 
 // Pack returns the user-data of n: #cloud-config that every cloud-init from 22.4 to 26.2 accepts
@@ -75,15 +74,13 @@ func (p *Packer) Pack(n *node.Node, limit int, textOnly bool) ([]byte, error) {
 	if f.err != nil {
 		return nil, f.err
 	}
-	parts := [][]byte{f.head}
+	parts := make([][]byte, 0, 2*len(f.parts))
 	for i := range files {
-		entry := newFile(&files[i])
-		key := []byte(entry.Path + "\x00" + entry.Permissions + "\x00" + entry.Owner + "\x00")
-		parts = append(parts, p.files.Of(append(key, files[i].Content...), func() []byte {
-			return entry.with(files[i].Content).entry()
+		parts = append(parts, f.parts[i], p.bodies.Of(files[i].Content, func() []byte {
+			return bytes.TrimPrefix(file{}.with(files[i].Content).entry(), emptyHead)
 		}))
 	}
-	doc := bytes.Join(append(parts, f.tail), nil)
+	doc := bytes.Join(append(parts, f.parts[len(files)]), nil)
 	if mentionsMIME(doc[:min(len(doc), mimeWindow)]) {
 		return nil, errors.New(`a path, key or name holds "mime-version:", for which cloud-init ` +
 			`would take the document for a MIME message`)
@@ -116,19 +113,22 @@ func newFrame(n *node.Node, files []node.File) frame {
 		return frame{err: fmt.Errorf("encode the cloud-config: %w", err)}
 	}
 	// Every string of the rest is quoted, so these lines stand there once.
-	head, tail, _ := bytes.Cut(doc, mark.entry())
-	return frame{head: append([]byte(header), head...), tail: tail}
+	before, tail, _ := bytes.Cut(doc, mark.entry())
+	before, parts := append([]byte(header), before...), [][]byte{}
+	for i := range files {
+		parts = append(parts, append(before, newFile(&files[i]).head()...))
+		before = nil
+	}
+	return frame{parts: append(parts, append(before, tail...))}
 }
 
 // MetaData returns NoCloud's meta-data: the instance's identity, and the machine's name if there is
 // one. With another identity cloud-init treats the next boot as a first boot.
 func MetaData(name, instance string) []byte {
-	out, err := yaml.Marshal(struct {
-		Instance quoted `yaml:"instance-id"`
-		Hostname quoted `yaml:"local-hostname,omitempty"`
-	}{quoted(instance), quoted(name)})
-	if err != nil {
-		panic("cloudinit: two strings cannot be encoded: " + err.Error())
+	// Both are of ASCII, which Go quotes as YAML does.
+	out := fmt.Appendf(nil, "instance-id: %q\n", instance)
+	if name != "" {
+		out = fmt.Appendf(out, "local-hostname: %q\n", name)
 	}
 	return out
 }

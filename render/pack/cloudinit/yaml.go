@@ -101,6 +101,14 @@ func (f file) with(content []byte) file {
 	return f
 }
 
+// head returns the lines of an entry before its content.
+func (f file) head() []byte {
+	f.Content = ""
+	return bytes.TrimSuffix(f.entry(), []byte("  content: \"\"\n"))
+}
+
+var emptyHead = file{}.head()
+
 // entry returns f as it stands in the list write_files.
 func (f file) entry() []byte {
 	if text := f.plainEntry(); text != nil {
@@ -184,5 +192,11 @@ func printable(content []byte) bool {
 // mentionsMIME reports whether cloud-init would take a document for a MIME message if b is the
 // beginning of it, up to 4096 bytes (convert_string in cloudinit/user_data.py, 22.4 to 26.2).
 func mentionsMIME(b []byte) bool {
-	return bytes.Contains(bytes.ToLower(b), []byte("mime-version:"))
+	const name = "mime-version"
+	for i, c := range b {
+		if c == ':' && i >= len(name) && bytes.EqualFold(b[i-len(name):i], []byte(name)) {
+			return true
+		}
+	}
+	return false
 }
