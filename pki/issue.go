@@ -39,7 +39,7 @@ func newAuthority(
 		NotBefore:    from, NotAfter: until,
 		IsCA: true, BasicConstraintsValid: true, MaxPathLenZero: true,
 		KeyUsage:     x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign | x509.KeyUsageCRLSign,
-		SubjectKeyId: keyID(key),
+		SubjectKeyId: keyID(key.PublicDER()),
 		DNSNames:     []string{name},
 	}
 	der, err := x509.CreateCertificate(nil, template, template, key.Public(), key)
@@ -52,8 +52,8 @@ func newAuthority(
 
 // keyID is the subject key identifier of RFC 7093 §2 method 1: the leftmost 160 bits of the SHA-256
 // of the key.
-func keyID(k private.Key) []byte {
-	sum := sha256.Sum256(k.PublicDER())
+func keyID(public []byte) []byte {
+	sum := sha256.Sum256(public)
 	return sum[:20]
 }
 
@@ -101,8 +101,9 @@ func (b *Bundle) issue(spec Spec, key private.Key, create create) (*Certificate,
 	der := template.Raw
 	switch {
 	case !b.Lacks(spec.Signer):
-		template.SubjectKeyId = keyID(key)
-		template.SerialNumber = b.serial(content(template, ca.Certificate, key))
+		public := key.PublicDER()
+		template.SubjectKeyId = keyID(public)
+		template.SerialNumber = b.serial(content(template, ca.Certificate, public))
 		// Without a random reader ECDSA signs as in RFC 6979: the same content gives the same
 		// bytes.
 		der, err = create(nil, template, ca.Certificate, key.Public(), b.IssuerKey(spec.Signer))
@@ -173,7 +174,7 @@ func (p *Public) Sent(spec Spec) []*x509.Certificate {
 
 // content returns everything that a certificate says except its serial number. The length of each
 // field comes before it.
-func content(t, ca *x509.Certificate, key private.Key) []byte {
+func content(t, ca *x509.Certificate, public []byte) []byte {
 	var buf bytes.Buffer
 	field := func(kind string, values ...string) {
 		buf.Write(encode(append([]string{kind}, values...)...))
@@ -188,7 +189,7 @@ func content(t, ca *x509.Certificate, key private.Key) []byte {
 	for _, ip := range t.IPAddresses {
 		field("ip", string(ip))
 	}
-	field("key", string(key.PublicDER()))
+	field("key", string(public))
 	return buf.Bytes()
 }
 

@@ -141,7 +141,7 @@ func (b *Public) SpecsAt(p *plan.Plan, m *plan.Machine, now time.Time) []Spec {
 
 func (b *Public) specs(p *plan.Plan, m *plan.Machine, install bool) []Spec {
 	from, until := b.lifetime(p, m.Name)
-	var specs []Spec
+	specs := make([]Spec, 0, 2) // those of a worker
 	for i := range table {
 		r := &table[i]
 		if !r.who(p, m) || r.install && !install {

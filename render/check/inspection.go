@@ -98,7 +98,7 @@ func (c *inspection) checkPaths() {
 		add("link", l.Path)
 	}
 	for _, p := range paths {
-		for _, parent := range machine.Parents(p) {
+		for parent := range machine.Parents(p) {
 			if c.tree.Exact(parent) != nil {
 				c.fail("%s: lies below %s, which is a file", p, parent)
 			}

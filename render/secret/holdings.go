@@ -37,7 +37,7 @@ func (k *Kind) Holdings(c *Cluster, m *plan.Machine) []Holding {
 
 // NameOn returns the name of the secret of this kind that belongs to a machine or pool.
 func (k *Kind) NameOn(name string) string {
-	return strings.NewReplacer("{machine}", name, "{pool}", name).Replace(k.Name)
+	return strings.ReplaceAll(strings.ReplaceAll(k.Name, "{machine}", name), "{pool}", name)
 }
 
 // Base returns the beginning of a name or mark, which all secrets of one kind share.

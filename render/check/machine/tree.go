@@ -5,6 +5,7 @@
 package machine
 
 import (
+	"iter"
 	"path"
 	"slices"
 	"strings"
@@ -52,21 +53,24 @@ func ReadTree(n *node.Node) *Tree {
 		}
 	}
 	for _, p := range paths {
-		for _, parent := range Parents(p) {
-			if _, known := t.dirs[parent]; !known {
-				t.dirs[parent] = node.Dir{Path: parent, Mode: 0o755}
+		for parent := range Parents(p) {
+			if _, known := t.dirs[parent]; known {
+				break // its own parents are known, or come with its own path
 			}
+			t.dirs[parent] = node.Dir{Path: parent, Mode: 0o755}
 		}
 	}
 	return t
 }
 
 // Parents returns the directories above a path, the nearest first. The root is not one of them.
-func Parents(p string) (parents []string) {
-	for dir := path.Dir(p); dir != "/" && dir != "."; dir = path.Dir(dir) {
-		parents = append(parents, dir)
+func Parents(p string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		dir := path.Dir(p)
+		for dir != "/" && dir != "." && yield(dir) {
+			dir = path.Dir(dir)
+		}
 	}
-	return parents
 }
 
 // LiesIn reports whether p is dir, or lies below it.

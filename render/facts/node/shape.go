@@ -9,6 +9,7 @@ import (
 // that order: for equal shapes documents differ in contents alone. Names of secrets are not part of
 // it, but whether a file is one.
 func (n *Node) Shape(files []File) (shape []byte) {
+	shape = make([]byte, 0, 100*len(files))
 	// Each word has its length before it, and each list the number of its words.
 	list := func(words ...string) {
 		shape = append(strconv.AppendInt(shape, int64(len(words)), 10), '#')

@@ -42,6 +42,7 @@ type Cluster struct {
 	kubelets    once.Values[kubelet]
 	kubeconfigs once.Values[[]byte] // with a fixed word in the place of the user
 	hooks       once.Values[*hook]  // the programs of the hook
+	units       once.Values[string] // by their names
 }
 
 // Machines returns how many documents the cluster has: one for each named machine and each pool.

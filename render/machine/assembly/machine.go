@@ -12,7 +12,7 @@ import (
 // the machine rules out.
 func (r *Cluster) Machine(m *plan.Machine) (*node.Node, error) {
 	t := &tree{Cluster: r, m: m, n: &node.Node{
-		Name: m.Name, Role: m.Role,
+		Name: m.Name, Role: m.Role, Files: make([]node.File, 0, 32),
 		Login: m.System.Login, AuthorizedKeys: m.Settings.SSHAuthorizedKeys,
 	}}
 	for _, step := range []func() error{

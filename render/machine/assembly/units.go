@@ -14,7 +14,8 @@ func (t *tree) addUnit(name string, enabled, started bool) {
 	if name == "kubelet.service" {
 		mode = 0o600 // CIS 4.1.1
 	}
-	t.addUnitWith(name, mode, templates.Unit(name), enabled, started)
+	text := t.units.Of([]byte(name), func() string { return templates.Unit(name) })
+	t.addUnitWith(name, mode, text, enabled, started)
 }
 
 // addUnitWith adds a unit whose content was made for this machine. from lists the fields of the

@@ -86,11 +86,12 @@ func Checks(f *Facts) (out []Check) {
 			}
 			if e.list == "" {
 				out = append(out, Check{e.ID, severity, c.text, fill(e.Remedy, c.subject)})
+				continue
 			}
 			words[severity] = append(words[severity], c.text)
 		}
 		for _, severity := range []string{Stop, Wait, Warn} {
-			if e.list != "" && len(words[severity]) > 0 {
+			if len(words[severity]) > 0 {
 				text := e.list + " " + strings.Join(words[severity], " ")
 				out = append(out, Check{e.ID, severity, text, e.Remedy})
 			}

@@ -17,7 +17,8 @@ import (
 
 // nodeEntries returns everything that a machine has, in the order of an INDEX. The content of a
 // file is left out if it is secret, or if other lines stand in its place.
-func nodeEntries(n *node.Node) (out change.Entries) {
+func nodeEntries(n *node.Node) change.Entries {
+	out := make(change.Entries, 0, 2*len(n.Files))
 	add := func(kind, id string, traits map[string]string) *change.Entry {
 		e := &change.Entry{Key: change.Key{Kind: kind, ID: id}, Traits: traits}
 		out = append(out, e)

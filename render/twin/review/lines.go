@@ -28,7 +28,7 @@ func MachineLine(m *change.Machine) string {
 // its certificates or settings are indented below it.
 func entryLines(e *change.Entry) string {
 	t := e.Traits
-	line := fmt.Sprintf("%-4s ", e.Kind)
+	line := (e.Kind + "    ")[:max(4, len(e.Kind))] + " "
 	below := e.Shown
 	switch e.Kind {
 	case "file", "dir":
