@@ -52,17 +52,19 @@ func (b *Bundle) LeafKey(name string) private.Key {
 // which takes ten times as long.
 func (b *Bundle) LeafSecret(name string) private.Secret {
 	const suite = "HPKE-v1KEM\x00\x10" // DHKEM(P-256, HKDF-SHA256)
-	ikm := b.derive("key", name, b.Generation(name), private.SecretBytes)
-	prk, err := hkdf.Extract(sha256.New, append([]byte(suite+"dkp_prk"), ikm...), nil)
-	for counter := byte(0); err == nil; counter++ {
-		var scalar []byte
-		scalar, err = hkdf.Expand(sha256.New, prk,
-			"\x00\x20"+suite+"candidate"+string([]byte{counter}), private.SecretBytes)
-		if n := new(big.Int).SetBytes(scalar); n.Sign() > 0 && n.Cmp(elliptic.P256().Params().N) < 0 {
+	secret := append([]byte(suite+"dkp_prk"),
+		b.derive("key", name, b.Generation(name), private.SecretBytes)...)
+	for counter := byte(0); ; counter++ {
+		info := "\x00\x20" + suite + "candidate" + string([]byte{counter})
+		scalar, err := hkdf.Key(sha256.New, secret, nil, info, private.SecretBytes)
+		if err != nil {
+			panic("pki: HKDF of a short output cannot fail: " + err.Error())
+		}
+		n := new(big.Int).SetBytes(scalar)
+		if n.Sign() > 0 && n.Cmp(elliptic.P256().Params().N) < 0 {
 			return scalar
 		}
 	}
-	panic("pki: HKDF of a short output cannot fail: " + err.Error())
 }
 
 // serial returns the serial number that belongs to content alone: positive and of at most 127 bits.

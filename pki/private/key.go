@@ -148,11 +148,7 @@ func ParseKey(data []byte) (Key, error) {
 func (k Key) PEM() []byte {
 	switch s := k.signer.(type) {
 	case *ecdsa.PrivateKey:
-		der, err := x509.MarshalECPrivateKey(s)
-		if err != nil {
-			panic("private: a P-256 or P-384 key cannot be encoded: " + err.Error())
-		}
-		return pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: der})
+		return ecPEM(x509.MarshalECPrivateKey(s))
 	case *rsa.PrivateKey:
 		return pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY",
 			Bytes: x509.MarshalPKCS1PrivateKey(s)})
@@ -173,14 +169,13 @@ func (k Key) BarePEM() []byte {
 	if s.Curve == elliptic.P384() {
 		curve = oidP384
 	}
-	return barePEM(k.Private(), curve)
+	return ecPEM(asn1.Marshal(bareKey{1, k.Private(), curve}))
 }
 
 // BarePEM returns the P-256 key whose private half s is, as that of Key does.
-func (s Secret) BarePEM() []byte { return barePEM(s, oidP256) }
+func (s Secret) BarePEM() []byte { return ecPEM(asn1.Marshal(bareKey{1, s, oidP256})) }
 
-func barePEM(scalar []byte, curve asn1.ObjectIdentifier) []byte {
-	der, err := asn1.Marshal(bareKey{Version: 1, PrivateKey: scalar, Curve: curve})
+func ecPEM(der []byte, err error) []byte {
 	if err != nil {
 		panic("private: a P-256 or P-384 key cannot be encoded: " + err.Error())
 	}

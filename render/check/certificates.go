@@ -14,7 +14,6 @@ import (
 	"kiln.dev/kiln/pki"
 	"kiln.dev/kiln/pki/private"
 	"kiln.dev/kiln/render/check/machine"
-	"kiln.dev/kiln/render/facts/node"
 	"kiln.dev/kiln/render/plan"
 )
 
@@ -128,23 +127,19 @@ func (c *inspection) requirePair(cert, key machine.Reference) {
 	if certFile == nil || keyFile == nil || c.lacksContent(certFile) || c.lacksContent(keyFile) {
 		return
 	}
-	if first := c.certificate(cert.Path); first != nil && isPair(certFile, keyFile, first) {
+	// Files as kiln writes them need no second parser: the first certificate is known already.
+	end := max(0, bytes.Index(keyFile.Content, []byte(" PRIVATE KEY-----")))
+	begin := max(0, bytes.LastIndex(keyFile.Content[:end], []byte("-----BEGIN ")))
+	own, err := private.ParseKey(keyFile.Content[begin:])
+	block, _ := pem.Decode(certFile.Content)
+	if known := c.certificate(cert.Path); err == nil && known != nil &&
+		bytes.Equal(block.Bytes, known.Raw) && own.Fits(known.PublicKey) {
 		return
 	}
 	if _, err := tls.X509KeyPair(certFile.Content, keyFile.Content); err != nil {
 		c.fail("%s: %s is not the key of %s (%s); name the pair",
 			key.Source, key.Path, cert.Path, cert.Source)
 	}
-}
-
-// isPair reports whether the first certificate and the first key of two files belong together, for
-// files as kiln writes them. first is that certificate, so that it is not parsed again.
-func isPair(certFile, keyFile *node.File, first *x509.Certificate) bool {
-	block, _ := pem.Decode(certFile.Content)
-	end := max(0, bytes.Index(keyFile.Content, []byte(" PRIVATE KEY-----")))
-	begin := max(0, bytes.LastIndex(keyFile.Content[:end], []byte("-----BEGIN ")))
-	key, err := private.ParseKey(keyFile.Content[begin:])
-	return err == nil && bytes.Equal(block.Bytes, first.Raw) && key.Fits(first.PublicKey)
 }
 
 // requireCertificateFor adds an error unless the certificate is valid for the host of a server,

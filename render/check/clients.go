@@ -8,6 +8,7 @@ import (
 
 	"kiln.dev/kiln/pki"
 	"kiln.dev/kiln/render/check/machine"
+	"kiln.dev/kiln/render/facts/once"
 	"kiln.dev/kiln/render/facts/target"
 	"kiln.dev/kiln/render/plan"
 )
@@ -93,22 +94,27 @@ func (c *inspection) requireIdentity(conf machine.Reference, name, group string)
 // requireAPIServer adds an error unless the API server on this machine has a certificate for the
 // host of a URL. On a machine without an API server, all API servers must have one.
 func (c *inspection) requireAPIServer(source, server string) {
-	host, err := machine.HostName(server)
-	if err != nil {
-		c.fail("%s: %w", source, err)
-		return
-	}
-	servers := c.facts.servers["apiserver"]
+	servers, known := c.facts.servers["apiserver"], &c.facts.reached
 	api := c.component(target.APIServer)
 	if cert := c.certificate(api.File("tls-cert-file").Path); cert != nil {
 		servers = map[string]*x509.Certificate{c.machine.Name: cert}
+		known = &once.Values[read[string]]{}
 	}
-	for _, name := range slices.Sorted(maps.Keys(servers)) {
-		if servers[name].VerifyHostname(host) != nil {
-			c.fail("%s: %s: the API server on %s has no certificate for %s; "+
-				"name the endpoint, or add it to controlPlane.apiServer.certSANs",
-				source, server, name, host)
-			return
+	lacking, err := readOnce(known, []byte(server), func([]byte) (string, error) {
+		host, err := machine.HostName(server)
+		for _, name := range slices.Sorted(maps.Keys(servers)) {
+			if err == nil && servers[name].VerifyHostname(host) != nil {
+				return name + " has no certificate for " + host, nil
+			}
 		}
+		return "", err
+	})
+	if err != nil {
+		c.fail("%s: %w", source, err)
+	}
+	if lacking != "" {
+		c.fail("%s: %s: the API server on %s; "+
+			"name the endpoint, or add it to controlPlane.apiServer.certSANs",
+			source, server, lacking)
 	}
 }

@@ -83,7 +83,7 @@ func (c *secretsInspection) checkContent(f *node.File) {
 	if f.Secret == "" || isUsers {
 		found = c.searcher.Find(f.Content)
 	} else {
-		found = c.searcher.FindSecrets(f.Content) // kiln's own secret may be a credential
+		found = c.searcher.search(f.Content, false) // kiln's own secret may be a credential
 	}
 	switch {
 	case found.Bundle != "":
@@ -110,7 +110,7 @@ func (c *secretsInspection) checkContent(f *node.File) {
 		c.fail("file %s%s: holds the secret %s: %s; remove it",
 			f.Path, c.origin(f), name, secret.DescribeHolders(secret.Kinds, name))
 	}
-	if !holdsOwn && c.searcher.Knows(base) {
+	if !holdsOwn && c.searcher.names[base] {
 		c.fail("file %s: does not hold the secret %s, with which it is marked", f.Path, f.Secret)
 	}
 }

@@ -68,7 +68,9 @@ type facts struct {
 	kubelets    once.Values[read[*machine.KubeletConfig]]
 	pods        once.Values[read[[]*machine.Program]]
 	kubeconfigs once.Values[read[*machine.Kubeconfig]]
-	configuring once.Values[bool] // whether it is a configuration file of a kind of Kubernetes
+	sandboxes   once.Values[read[string]]
+	reached     once.Values[read[string]] // of the URL of a server
+	configuring once.Values[bool]         // whether it is a configuration file of a kind of Kubernetes
 
 	checkers sync.Map // *checker by the minor
 

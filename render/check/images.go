@@ -6,7 +6,6 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 
 	"kiln.dev/kiln/manifests"
-	"kiln.dev/kiln/render/facts/node"
 	"kiln.dev/kiln/render/facts/target"
 	"kiln.dev/kiln/render/machine/containerd"
 	"kiln.dev/kiln/render/plan"
@@ -25,20 +24,14 @@ func (c *inspection) checkImages() {
 				"set spec.images.%s and remove the patch", p, p.Image, want, p.Name)
 		}
 	}
-	sandbox, err := sandboxImage(c.tree.Exact(plan.ContainerdConfig))
+	sandbox, err := "", errors.New("missing")
+	if f := c.tree.Exact(plan.ContainerdConfig); f != nil {
+		sandbox, err = readOnce(&c.facts.sandboxes, f.Content, containerd.SandboxImage)
+	}
 	if want := c.facts.images[target.Pause]; err != nil || sandbox != want {
 		c.fail("file %s: want the sandbox image %q, which kiln images lists; set spec.images.pause",
 			plan.ContainerdConfig, want)
 	}
-}
-
-// sandboxImage returns the sandbox image that containerd's configuration names. It fails if f is
-// nil or not TOML.
-func sandboxImage(f *node.File) (string, error) {
-	if f == nil {
-		return "", errors.New("missing")
-	}
-	return containerd.SandboxImage(f.Content)
 }
 
 // pinned reports whether a reference has the digest of the lock, if the lock has images.

@@ -105,17 +105,11 @@ const csrRole = "system:certificates.k8s.io:certificatesigningrequests:"
 
 // grants returns the rights that do not depend on how machines join.
 func (f *facts) grants() []grant {
-	all := []grant{{
-		subjects:    groupSubjects(pki.AdminGroup),
-		role:        "cluster-admin",
-		consequence: "the operator's admin.conf may do nothing",
-	}}
+	all := []grant{{groupSubjects(pki.AdminGroup), "cluster-admin",
+		"the operator's admin.conf may do nothing"}}
 	if f.cluster.Plan.OnlineSigning {
-		all = append(all, grant{
-			subjects:    groupSubjects("system:nodes"),
-			role:        csrRole + "selfnodeclient",
-			consequence: "no kubelet's certificate is renewed",
-		})
+		all = append(all, grant{groupSubjects("system:nodes"), csrRole + "selfnodeclient",
+			"no kubelet's certificate is renewed"})
 	}
 	if f.proxy != nil {
 		all = append(all, grant{
@@ -146,10 +140,7 @@ func (f *facts) joiningGrants() (all []grant) {
 		joining := groupSubjects(append(strings.Split(extra, ","), "system:bootstrappers")...)
 		all = append(all,
 			grant{joining, "system:node-bootstrapper", "no machine joins a pool"},
-			grant{
-				joining, csrRole + "nodeclient",
-				"no machine of a pool gets a certificate",
-			})
+			grant{joining, csrRole + "nodeclient", "no machine of a pool gets a certificate"})
 	}
 	return all
 }

@@ -180,9 +180,11 @@ func (c *inspection) requirePath(source, p string) {
 	}
 }
 
-// lacks reports whether a path is missing that only the document can bring.
+// lacks reports whether a path is missing that only the document can bring. The kubelet of a pool
+// writes its own files, after it joined with a token.
 func (c *inspection) lacks(p string) bool {
-	return isOnlyInDocument(p) && !c.tree.Has(p) && !c.isMadeByKubelet(p)
+	return isOnlyInDocument(p) && !c.tree.Has(p) &&
+		!(c.machine.Pool && (p == plan.KubeletConf || machine.LiesIn(p, plan.KubeletPKI)))
 }
 
 // isOnlyInDocument reports whether only the document can bring a path, and no image does.
@@ -193,9 +195,4 @@ func isOnlyInDocument(p string) bool {
 		}
 	}
 	return p == plan.EtcdData || p == plan.AuditDir
-}
-
-// isMadeByKubelet reports whether the kubelet itself writes a path, after it joined with a token.
-func (c *inspection) isMadeByKubelet(p string) bool {
-	return c.machine.Pool && (p == plan.KubeletConf || machine.LiesIn(p, plan.KubeletPKI))
 }

@@ -76,16 +76,10 @@ func newSearcher(p *plan.Plan, b *pki.Bundle) *searcher {
 	return s
 }
 
-// Knows reports whether s searches for a secret with this base name.
-func (s *searcher) Knows(base string) bool { return s.names[base] }
-
 // Find returns the credentials in a content and the secrets of this cluster.
 func (s *searcher) Find(content []byte) *finding {
 	return s.found.Of(content, func() *finding { return s.search(content, true) })
 }
-
-// FindSecrets returns the secrets of this cluster in a content, and no other credentials.
-func (s *searcher) FindSecrets(content []byte) *finding { return s.search(content, false) }
 
 // search does what Find does, each time anew. If credentials is false, it only looks for the
 // secrets of this cluster.
