@@ -27,20 +27,17 @@ func (n *Node) Alike() []File {
 	type place struct {
 		kind   kind
 		length int // of a program, and 0 for other files
-		ending string
 		*File
 	}
 	places := make([]place, len(n.Files))
 	for i := range n.Files {
-		f := &n.Files[i]
-		places[i] = place{kind: f.kind(), ending: path.Ext(f.Path), File: f}
-		if places[i].kind == kindProgram {
-			places[i].length = len(f.Content)
+		if places[i] = (place{n.Files[i].kind(), 0, &n.Files[i]}); places[i].kind == kindProgram {
+			places[i].length = len(n.Files[i].Content)
 		}
 	}
 	slices.SortStableFunc(places, func(a, b place) int {
 		return cmp.Or(cmp.Compare(a.kind, b.kind), cmp.Compare(b.length, a.length),
-			cmp.Compare(a.ending, b.ending), cmp.Compare(a.Path, b.Path))
+			cmp.Compare(path.Ext(a.Path), path.Ext(b.Path)), cmp.Compare(a.Path, b.Path))
 	})
 	files := make([]File, 0, len(places))
 	for _, p := range places {

@@ -101,11 +101,8 @@ func (t *tree) checkListable() error {
 			return fmt.Errorf("file %q %s", path, problem)
 		}
 		for _, word := range words {
-			if word == node.Root {
-				continue
-			}
-			oneWord := word != "" && !strings.ContainsFunc(word, unicode.IsSpace)
-			if !oneWord || config.PathProblem(word) != "" {
+			if word != node.Root && (word == "" || strings.ContainsFunc(word, unicode.IsSpace) ||
+				config.PathProblem(word) != "") {
 				return fmt.Errorf("file %q: the owner or target %q is not one word", path, word)
 			}
 		}

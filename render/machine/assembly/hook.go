@@ -98,7 +98,8 @@ func (t *tree) machineData(h *hook) string {
 	var b strings.Builder
 	set := func(name string, values ...string) {
 		if h.reads[name] || name == "role" {
-			fmt.Fprintf(&b, "%s=%s\n", name, shellWord(strings.Join(values, " ")))
+			value := strings.ReplaceAll(strings.Join(values, " "), "'", `'\''`)
+			b.WriteString(name + "='" + value + "'\n")
 		}
 	}
 	set("node", m.NodeName())

@@ -126,9 +126,11 @@ func (f file) entry() []byte {
 // other entries.
 func (f file) plainEntry() []byte {
 	const special = "\"\\\n"
+	isOther := func(r rune) bool { return (r < ' ' || r > '~') && r != '\n' }
 	content := string(f.Content)
 	switch head := string(f.Path + f.Permissions + f.Owner); {
-	case f.Encoding != "" || !isASCII(head+content) || strings.ContainsAny(head, special),
+	case f.Encoding != "" || strings.ContainsFunc(head+content, isOther),
+		strings.ContainsAny(head, special),
 		strings.HasPrefix(content, " ") || strings.HasPrefix(content, "\n"),
 		!strings.HasSuffix(content, "\n") || strings.HasSuffix(content, "\n\n"),
 		strings.Contains(content, " \n"):
@@ -143,12 +145,6 @@ func (f file) plainEntry() []byte {
 		text = append(text, line...)
 	}
 	return text
-}
-
-// isASCII reports whether a text has printable characters of ASCII and ends of lines alone.
-func isASCII(text string) bool {
-	isOther := func(r rune) bool { return (r < ' ' || r > '~') && r != '\n' }
-	return !strings.ContainsFunc(text, isOther)
 }
 
 // encodeYAML returns a part of a cloud-config as it stands in one.

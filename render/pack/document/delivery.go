@@ -59,7 +59,10 @@ func (f *formats) divide(m *plan.Machine, n *node.Node) (own, rest *node.Node, e
 		}
 		// What only Ignition can express may hold a secret anywhere, so it goes with the secrets.
 		secretsInBody := mode == "split"
-		inBody := func(f *node.File) bool { return isUnreadable(f) == secretsInBody }
+		// The list of hashes counts too: short secrets can be guessed from it.
+		inBody := func(f *node.File) bool {
+			return (f.Secret != "" || secret.IsConcealed(f)) == secretsInBody
+		}
 		own, rest = n.Split(inBody, secretsInBody)
 		return own, rest, nil
 	case m.System.Format == target.CloudInit:
@@ -93,7 +96,3 @@ func (f *formats) packBody(m *plan.Machine, rest *node.Node) (*Output, error) {
 	}
 	return body, nil
 }
-
-// isUnreadable reports whether f is a secret or concealed by kiln unpack. The list of hashes
-// counts: short secrets can be guessed from it.
-func isUnreadable(f *node.File) bool { return f.Secret != "" || secret.IsConcealed(f) }

@@ -206,18 +206,13 @@ func remedy(now time.Time, k kind, d *DocumentEnd, pools []string) string {
 		return "run kiln certs csr --within 60d" + d.Config + ", have the requests signed, run " +
 			"kiln certs add DIR" + d.Config + ", render again, and follow kiln plan " +
 			"(docs/external-ca.md)"
-	case !d.CAEnd.IsZero() && d.lastsWithCA():
+	// Its certificates end because their CA does, so that a renewal would not move their end.
+	case !d.CAEnd.IsZero() && d.Lifetime > 0 && !d.Start.Add(d.Lifetime).Before(d.CAEnd):
 		return "the CAs end on " + end + "; rotate them before that day: " +
 			"kiln secrets rotate ROOT" + d.Config + " (docs/rotation.md)"
 	}
 	return "run kiln secrets renew" + d.Config + ", render again, and follow kiln plan " +
 		"(docs/changes.md)"
-}
-
-// lastsWithCA reports whether the document's certificates end because their CA does, so that a
-// renewal would not move their end.
-func (d *DocumentEnd) lastsWithCA() bool {
-	return d.Lifetime > 0 && !d.Start.Add(d.Lifetime).Before(d.CAEnd)
 }
 
 // longer returns the lifetime with which the document is valid for at least as long again, from now

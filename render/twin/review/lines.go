@@ -62,13 +62,9 @@ func entryLines(e *change.Entry) string {
 	if len(below) == 0 {
 		return line + "\n"
 	}
-	return line + "\n" + indentLines(strings.Join(below, "\n")) + "\n"
+	text := strings.TrimSuffix(strings.Join(below, "\n"), "\n")
+	return line + "\n" + indent + strings.ReplaceAll(text, "\n", "\n"+indent) + "\n"
 }
 
 // indent stands before the lines below an entry's line.
 const indent = "     "
-
-// indentLines returns the lines of a text indented, without the end of the last one.
-func indentLines(text string) string {
-	return indent + strings.ReplaceAll(strings.TrimSuffix(text, "\n"), "\n", "\n"+indent)
-}
