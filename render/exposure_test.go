@@ -44,7 +44,8 @@ func TestExposure(t *testing.T) {
 		r := load(t, name)
 		for i, n := range nodes(t, name) {
 			m := r.Plan.Machines[i]
-			m.Platform.Limit = 0 // some would be too large
+			unlimited := *m.Platform
+			unlimited.Limit, m.Platform = 0, &unlimited // some would be too large
 			d, err := document.NewPacker(r.SecretCluster()).Pack(&m, n)
 			require.NoError(t, err)
 			e := d.Entry.Exposure
@@ -87,7 +88,9 @@ func TestMaxExposure(t *testing.T) {
 					r.Plan.Machines[j].Settings.MaxExposure = "cluster"
 				}
 				m := &r.Plan.Machines[i]
-				m.Settings.MaxExposure = limit
+				own := *m.Settings
+				own.MaxExposure = limit
+				m.Settings = &own
 				e := document.ExposureOf(r.SecretCluster(), m)
 				exceeds := func(c *document.Copy) bool {
 					if c == nil || len(c.Others()) == 0 {

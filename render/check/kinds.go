@@ -58,7 +58,7 @@ func (c *inspection) checkKinds() {
 // kubeletFlags holds the flags of the kubelet against the fields of its configuration, which they
 // replace.
 func (c *inspection) kubeletFlags() (problems config.Problems) {
-	settings, f := &c.machine.Settings, c.node.File(plan.KubeletConfig)
+	settings, f := c.machine.Settings, c.node.File(plan.KubeletConfig)
 	if f == nil || len(settings.KubeletExtraArgs) == 0 {
 		return nil
 	}

@@ -98,7 +98,7 @@ func (c *Cluster) Explain(machine, path string) ([]Setting, error) {
 	has := func(t reflect.Type) bool { return structs[t].byName[first] != nil }
 	switch {
 	case has(machineType):
-		return c.machineSetting(&e, first, path)
+		return c.machineSetting(e, first, path)
 	case has(reflect.TypeFor[Spec]()), has(reflect.TypeFor[Cluster]()):
 		return c.clusterField(path)
 	case has(entryType(entry)):
@@ -123,7 +123,7 @@ func firstKey(path string) string {
 }
 
 // entry returns the settings of a machine, and the path of its node or pool.
-func (c *Cluster) entry(machine string) (Effective, string, error) {
+func (c *Cluster) entry(machine string) (*Effective, string, error) {
 	var names []string
 	for i := range c.Spec.Nodes {
 		if c.Spec.Nodes[i].Name == machine {
@@ -137,7 +137,7 @@ func (c *Cluster) entry(machine string) (Effective, string, error) {
 		}
 		names = append(names, c.Spec.Pools[i].Name)
 	}
-	return Effective{}, "", wording.NoSuch(machine, names, "there is no node or pool %q", machine)
+	return nil, "", wording.NoSuch(machine, names, "there is no node or pool %q", machine)
 }
 
 // entryType returns the type of the entry at a path that entry returned.

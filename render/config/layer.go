@@ -87,15 +87,15 @@ func newMachineDefaults() Machine {
 	return m
 }
 
-// EffectiveNode returns the settings of the i-th node. Its maps and lists are shared with the
-// Cluster and with other machines: they must not be changed.
-func (c *Cluster) EffectiveNode(i int) Effective {
+// EffectiveNode returns the settings of the i-th node. Machines of one role that set nothing
+// themselves share them: they must not be changed.
+func (c *Cluster) EffectiveNode(i int) *Effective {
 	n := &c.Spec.Nodes[i]
 	return c.role(n.Role).over(&n.Machine, "nodes", i)
 }
 
 // EffectivePool returns the settings of the i-th pool, as EffectiveNode does.
-func (c *Cluster) EffectivePool(i int) Effective {
+func (c *Cluster) EffectivePool(i int) *Effective {
 	return c.role(roleWorker).over(&c.Spec.Pools[i].Machine, "pools", i)
 }
 
@@ -130,11 +130,11 @@ func newRoleLayers(c *Cluster) *roleLayers {
 }
 
 // over returns e with the settings of the i-th node or pool on top.
-func (e *Effective) over(m *Machine, list string, i int) Effective {
+func (e *Effective) over(m *Machine, list string, i int) *Effective {
 	if m.fields() == 0 {
-		return *e
+		return e
 	}
-	return *e.with(m, fmt.Sprintf("%s[%d]", list, i))
+	return e.with(m, fmt.Sprintf("%s[%d]", list, i))
 }
 
 // with returns e with a narrower layer on top.

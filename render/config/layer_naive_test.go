@@ -65,7 +65,7 @@ func TestEffectiveIsNaiveMerge(t *testing.T) {
 		}
 		tainted := withKeys(defaults, "taints", []any{taint})
 		for _, m := range []struct {
-			got    config.Effective
+			got    *config.Effective
 			layers []map[string]any
 			names  string
 		}{

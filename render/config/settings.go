@@ -9,7 +9,7 @@ import (
 
 // settings holds what all layers of one machine set, with the name and the place of the machine.
 type settings struct {
-	Effective
+	*Effective
 	name string
 	at   *yamltext.Location // the node or pool
 }

@@ -62,7 +62,7 @@ func (v *checker) reportFlag(f flags.Finding, at *yamltext.Location) {
 // that a kubelet of its minor has. The tables may not have the minor of an old kubelet; then
 // nothing is checked. A mistake that many machines share is reported once.
 func (v *checker) kubeletFlags(m settings) {
-	minor := v.c.KubeletMinor(&m.Effective)
+	minor := v.c.KubeletMinor(m.Effective)
 	kubelet, ok := flags.FindProgram(flags.Kubelet, minor)
 	if !ok {
 		return

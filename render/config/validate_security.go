@@ -164,7 +164,7 @@ func (v *checker) security() {
 
 // kernelDefaults checks that the sysctls of a machine do not keep its kubelet from starting.
 func (v *checker) kernelDefaults(m settings) {
-	if !v.c.ProtectKernelDefaults(&m.Effective) {
+	if !v.c.ProtectKernelDefaults(m.Effective) {
 		return
 	}
 	for _, key := range slices.Sorted(maps.Keys(KernelDefaults)) {

@@ -14,7 +14,7 @@ import (
 // machine to send packets to.
 func (v *checker) unrouted(at *yamltext.Location, value, remedy string) (joining []int) {
 	var reported []string // platforms
-	platform := func(settings Effective, name string) {
+	platform := func(settings *Effective, name string) {
 		p, _ := target.PlatformNamed(settings.Platform)
 		if p.PodRoutes == nil || !p.PodRoutes.Never || slices.Contains(reported, p.Name) {
 			return

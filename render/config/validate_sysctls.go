@@ -146,7 +146,7 @@ func (v *checker) sysctlFile(m settings, i int, f *File) {
 			}
 		}
 		want, is := KernelDefaults[name]
-		if ok && is && strings.TrimSpace(value) != want && v.c.ProtectKernelDefaults(&m.Effective) {
+		if ok && is && strings.TrimSpace(value) != want && v.c.ProtectKernelDefaults(m.Effective) {
 			v.reportOnce(v.layerAt(m, layerOf(m, "files")).Key("files").Index(i), "%s: with %s = "+
 				"%s the kubelet does not start, it wants %s; remove the line, or set "+
 				"kubelet.protectKernelDefaults: false", f.Path, name, strings.TrimSpace(value),

@@ -1,9 +1,6 @@
 package plan
 
-import (
-	"cmp"
-	"path"
-)
+import "path"
 
 // AdminFile is the operator's kubeconfig in the output folder. It is on no machine.
 const AdminFile = "admin.conf"
@@ -43,9 +40,4 @@ func (m *Machine) AddressStrings() []string {
 		out[i] = a.String()
 	}
 	return out
-}
-
-// KubeletVersion is the version of the kubelet that the machine's image has to have.
-func (p *Plan) KubeletVersion(m *Machine) string {
-	return cmp.Or(m.Settings.KubeletVersion, p.Version)
 }

@@ -53,11 +53,12 @@ func New(c *config.Cluster) *Plan {
 func (p *Plan) addMachines() {
 	c := p.Config
 	p.Machines = make([]Machine, 0, len(c.Spec.Nodes)+len(c.Spec.Pools))
+	alike := likes{}
 	for i := range c.Spec.Nodes {
-		p.Machines = append(p.Machines, namedMachine(c, i))
+		p.Machines = append(p.Machines, alike.named(c, i))
 	}
 	for i := range c.Spec.Pools {
-		p.Machines = append(p.Machines, pool(c, i))
+		p.Machines = append(p.Machines, alike.pool(c, i))
 	}
 	slices.SortFunc(p.Machines, func(a, b Machine) int {
 		if a.Pool != b.Pool {
@@ -86,10 +87,10 @@ func (p *Plan) addMachines() {
 	}
 }
 
-// namedMachine returns the machine of the i-th node.
-func namedMachine(c *config.Cluster, i int) Machine {
+// named returns the machine of the i-th node.
+func (l likes) named(c *config.Cluster, i int) Machine {
 	n, values := &c.Spec.Nodes[i], &c.Values().Nodes[i]
-	m := machine(c, n.Name, n.Role, c.EffectiveNode(i))
+	m := l.machine(c, n.Name, n.Role, c.EffectiveNode(i))
 	m.Path = fmt.Sprintf("nodes[%d]", i)
 	m.Patches = n.Patches
 	m.MAC, m.ProductUUID = values.MAC, values.ProductUUID
@@ -99,9 +100,9 @@ func namedMachine(c *config.Cluster, i int) Machine {
 }
 
 // pool returns the machine that stands for those of the i-th pool.
-func pool(c *config.Cluster, i int) Machine {
+func (l likes) pool(c *config.Cluster, i int) Machine {
 	n := &c.Spec.Pools[i]
-	m := machine(c, n.Name, node.Worker, c.EffectivePool(i))
+	m := l.machine(c, n.Name, node.Worker, c.EffectivePool(i))
 	m.Path = fmt.Sprintf("pools[%d]", i)
 	m.Patches = n.Patches
 	m.Pool, m.TokenLifetime = true, n.TokenLifetime
@@ -140,13 +141,20 @@ func nodeAddress(pods []netip.Prefix, nic string, networks []netip.Prefix) (out 
 	return out
 }
 
+// likes holds what follows from the settings of machines, which many share.
+type likes map[*config.Effective]Machine
+
 // machine returns a machine with what follows from its settings.
-func machine(c *config.Cluster, name, role string, settings config.Effective) Machine {
-	system, _ := settings.System() // Parse accepts the systems of the table alone
-	platform, _ := target.PlatformNamed(settings.Platform)
-	return Machine{
-		Name: name, Role: role, Settings: settings, System: system, Platform: platform,
-		KubeletVersion: c.KubeletVersion(&settings.Machine),
-		KubeletMinor:   c.KubeletMinor(&settings), Artifacts: mirroredArtifacts(c, &settings),
+func (l likes) machine(c *config.Cluster, name, role string, settings *config.Effective) Machine {
+	m, ok := l[settings]
+	if !ok {
+		system, _ := settings.System() // Parse accepts the systems of the table alone
+		platform, _ := target.PlatformNamed(settings.Platform)
+		m = Machine{Settings: settings, System: &system, Platform: &platform,
+			KubeletVersion: c.KubeletVersion(&settings.Machine),
+			KubeletMinor:   c.KubeletMinor(settings), Artifacts: mirroredArtifacts(c, settings)}
+		l[settings] = m
 	}
+	m.Name, m.Role = name, role
+	return m
 }

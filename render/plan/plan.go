@@ -57,11 +57,11 @@ type Machine struct {
 	// join with a bootstrap token, and make their own keys.
 	Pool     bool
 	Path     string // of its entry in the configuration: nodes[2]
-	Settings config.Effective
+	Settings *config.Effective
 	Patches  []config.Patch // of its own entry
 
-	System   target.System
-	Platform target.Platform
+	System   *target.System
+	Platform *target.Platform
 
 	Artifacts []target.Artifact // what the machine fetches, in this order; none if its image has it
 
@@ -72,8 +72,8 @@ type Machine struct {
 	MAC         string // of one interface, as the kernel writes it; empty if not configured
 	ProductUUID string // of its firmware, in lower case; empty if not configured
 
-	EtcdMember     bool // carries a member of etcd
-	KubeletVersion string
+	EtcdMember     bool   // carries a member of etcd
+	KubeletVersion string // that its image has to have
 	KubeletMinor   int
 	TokenLifetime  config.Duration // of a pool's token
 

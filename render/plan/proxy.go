@@ -56,7 +56,7 @@ func (p *Plan) ProxyFor(proxy *config.Proxy, url string) string {
 func (p *Plan) mirrorWarnings() (out config.Problems) {
 	seen := map[string]bool{}
 	for i := range p.Machines {
-		s := &p.Machines[i].Settings
+		s := p.Machines[i].Settings
 		asks := []string{s.Binaries.Mirror}
 		for _, r := range s.Registries {
 			asks = append(asks, r.Mirrors...)

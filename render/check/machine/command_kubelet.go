@@ -15,7 +15,7 @@ import (
 // kubelet checks the flags and feature gates of the kubelet. The tables may not have the minor of
 // an old one; then nothing is checked.
 func (c *inspection) kubelet() {
-	settings, gates := &c.machine.Settings, c.machine.Kubelet.FeatureGates
+	settings, gates := c.machine.Settings, c.machine.Kubelet.FeatureGates
 	known, ok := flags.FindProgram(flags.Kubelet, c.plan.Config.KubeletMinor(settings))
 	if !ok || len(gates) == 0 && len(settings.KubeletExtraArgs) == 0 {
 		return

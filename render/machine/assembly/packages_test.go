@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"kiln.dev/kiln/render/config"
 	"kiln.dev/kiln/render/facts/target"
 	"kiln.dev/kiln/render/machine/assembly"
 	"kiln.dev/kiln/render/plan"
@@ -20,7 +21,8 @@ func packaged(t *testing.T, name, mirror string) *plan.Machine {
 	t.Helper()
 	s, ok := target.SystemNamed(name)
 	require.True(t, ok)
-	m := &plan.Machine{System: s, KubeletVersion: "v1.36.3", KubeletMinor: 36}
+	m := &plan.Machine{System: &s, Settings: &config.Effective{}, KubeletVersion: "v1.36.3",
+		KubeletMinor: 36}
 	m.Settings.Binaries.Source = target.SourcePackages
 	m.Settings.Binaries.Mirror = mirror
 	return m

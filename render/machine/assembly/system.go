@@ -66,7 +66,7 @@ func (t *tree) sysctls() map[string]string {
 			}
 		}
 	}
-	if t.Plan.Config.ProtectKernelDefaults(&t.m.Settings) {
+	if t.Plan.Config.ProtectKernelDefaults(t.m.Settings) {
 		maps.Copy(s, config.KernelDefaults)
 	}
 	if !t.m.Pool {

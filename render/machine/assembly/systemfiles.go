@@ -22,7 +22,7 @@ import (
 func AddSystemFiles(
 	m *plan.Machine, n *node.Node, read func(name string) []byte,
 ) (systemUnit string, fields []string) {
-	s := &m.Settings
+	s := m.Settings
 	var commands []string
 	add := func(field string, files ...node.File) {
 		for _, f := range files {

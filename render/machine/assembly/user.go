@@ -19,7 +19,7 @@ import (
 // the network configuration, keys of cloud-init and a Butane snippet. It fails with config.Problems
 // where these contradict the rest of the machine.
 func (t *tree) addUser() error {
-	s := &t.m.Settings
+	s := t.m.Settings
 	if clashes := t.clashes(); len(clashes) > 0 {
 		return clashes
 	}
@@ -86,7 +86,7 @@ func (t *tree) addUserUnits(units []config.Unit, field string) {
 // addRestarts adds the list of the user's files, each with the units that kiln apply starts again
 // after a change of it.
 func (t *tree) addRestarts() {
-	s := &t.m.Settings
+	s := t.m.Settings
 	var list strings.Builder
 	add := func(path string, units []string) {
 		if len(units) > 0 && t.n.File(path) != nil {
@@ -119,7 +119,7 @@ func (t *tree) clashes() (problems config.Problems) {
 					"from", name, t.m.Name, f.Why, strings.Join(f.From, ", ")))
 		}
 	}
-	s := &t.m.Settings
+	s := t.m.Settings
 	for i, f := range s.Files {
 		check(f.Path, element(s.Path("files"), i))
 	}

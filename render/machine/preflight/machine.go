@@ -123,7 +123,7 @@ var kernel = []Entry{
 // kernelFrom asks for a kernel if wanted, where images of the system may have an older one. The
 // check os-version holds the machine to osVersion, and a system that replaces itself is newer.
 func kernelFrom(f *Facts, wanted bool, least target.Number) []call {
-	s := &f.Machine.System
+	s := f.Machine.System
 	v, known := s.Version(f.Machine.Settings.OSVersion)
 	ignored := slices.Contains(f.Machine.Settings.IgnorePreflight, "os-version")
 	older := len(s.Versions) > 0 && (!known || ignored || v.Kernel.Before(least))

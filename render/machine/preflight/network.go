@@ -45,7 +45,7 @@ var network = []Entry{
 		Remedy:   "turn it off: its routing rules cut pods off",
 		Source:   "rancher/rke2#1053",
 		calls: func(f *Facts) []call {
-			return when(cloudSetup(&f.Machine.System), "is_not "+active("nm-cloud-setup.timer"))
+			return when(cloudSetup(f.Machine.System), "is_not "+active("nm-cloud-setup.timer"))
 		},
 	}, {
 		ID: "port", Reads: "`/proc/net/tcp`, `tcp6`",

@@ -41,7 +41,7 @@ var programs = []Entry{
 			"systemd may not start what has this label",
 		Source: "selinux-policy: what init_t may execute",
 		calls: func(f *Facts) []call {
-			return when(enforcing(&f.Machine.System), "selinux_starts "+f.Machine.Kubelet())
+			return when(enforcing(f.Machine.System), "selinux_starts "+f.Machine.Kubelet())
 		},
 	}, {
 		ID: "kubelet", Reads: "`kubelet --version`", Wants: "the minor version of `kubeletVersion`",
@@ -59,7 +59,7 @@ var programs = []Entry{
 		Remedy:   "look at: journalctl -u " + target.SystemUnit,
 		Source:   "containerd trusts no registry whose CA the system does not have",
 		calls: func(f *Facts) []call {
-			s := &f.Machine.Settings
+			s := f.Machine.Settings
 			return when(s.TimeZone != "" || len(s.TrustedCAsFrom) > 0,
 				"equals "+active(target.SystemUnit))
 		},

@@ -106,7 +106,7 @@ func (p *Packer) machine(m *plan.Machine, n *node.Node) (*Document, error) {
 		Bytes:              len(doc),
 		Limit:              limit,
 		Advice:             advice,
-		Kubelet:            c.Plan.KubeletVersion(m),
+		Kubelet:            m.KubeletVersion,
 		Addresses:          m.AddressStrings(),
 		InterfaceAddresses: interfaceAddresses(m),
 		MAC:                m.MAC,

@@ -33,7 +33,7 @@ func plannedMachine(p *plan.Plan, m *plan.Machine, until time.Time) *change.Mach
 	return describeMachine(&change.Machine{
 		Pool: m.Pool, Name: m.Name, Role: m.Role,
 		OS: m.System.Name, Platform: m.Platform.Name, Format: string(m.System.Format),
-	}, p.KubeletVersion(m), m.AddressStrings(), until)
+	}, m.KubeletVersion, m.AddressStrings(), until)
 }
 
 // Digest returns the SHA-256, in hex, of everything that a twin shows of a machine: its line, and
