@@ -70,7 +70,7 @@ type facts struct {
 	kubeconfigs once.Values[read[*machine.Kubeconfig]]
 	sandboxes   once.Values[read[string]]
 	reached     once.Values[read[string]] // of the URL of a server
-	configuring once.Values[bool]         // whether it is a configuration file of a kind of Kubernetes
+	configuring once.Values[bool]         // whether it configures a program
 
 	checkers sync.Map // *checker by the minor
 

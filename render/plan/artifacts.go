@@ -70,9 +70,3 @@ func (m *Machine) Extended() bool { return m.Settings.Binaries.Source == target.
 
 // Packaged reports whether the machine's packages have its programs.
 func (m *Machine) Packaged() bool { return m.Settings.Binaries.Source == target.SourcePackages }
-
-// HiddenPath returns the path of a drop-in that kiln hides (target.System.Hides), below the folder
-// of units.
-func (m *Machine) HiddenPath(dropIn string) string {
-	return strings.ReplaceAll(dropIn, "{minor}", fmt.Sprint("1.", m.KubeletMinor))
-}

@@ -42,7 +42,8 @@ func read(c *config.Cluster, field, path string) (*Addon, error) {
 	a := &Addon{field: field, path: path, Stream: c.Text(path)}
 	if folder := c.Folder(path); folder != nil {
 		var err error
-		if a.Stream, err = patches.Build(path, folder, holdsCredential); err != nil {
+		hides := func(value string) bool { return credential.Holds([]byte(value)) }
+		if a.Stream, err = patches.Build(path, folder, hides); err != nil {
 			return nil, err
 		}
 		a.folder = true
@@ -110,10 +111,6 @@ func (a *Addon) problem(
 	p.Line, p.Column, _ = docs[i].Position(docs[i].Nearest(path))
 	return p
 }
-
-// holdsCredential reports whether a value of an add-on holds a credential, which no message may
-// quote.
-func holdsCredential(value string) bool { return credential.Holds([]byte(value)) }
 
 // Field returns the field of the configuration that names the i-th add-on.
 func Field(i int) string { return fmt.Sprintf("addons[%d].path", i) }

@@ -36,7 +36,8 @@ func (t *tree) addSystem() error {
 		t.n.Units = append(t.n.Units, node.Unit{Name: "swap.target", Masked: true})
 	}
 	for _, dropIn := range t.m.System.Hides {
-		t.addFile(plan.UnitDir+"/"+t.m.HiddenPath(dropIn), 0o644, templates.Hidden,
+		dropIn = strings.ReplaceAll(dropIn, "{minor}", fmt.Sprint("1.", t.m.KubeletMinor))
+		t.addFile(plan.UnitDir+"/"+dropIn, 0o644, templates.Hidden,
 			"the kubelet is kiln's to start")
 	}
 	return nil
