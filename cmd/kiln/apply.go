@@ -77,12 +77,7 @@ exit code 3 (docs/live.md).
   kiln apply nodes/cp-1 --since review-before --out cp-1.sh`,
 		Args: term.TakeArgs(1, 1, "a machine's folder",
 			"kiln apply nodes/worker-1 --since main:review --ssh root@10.0.0.21"),
-		RunE: func(cmd *cobra.Command, list []string) error {
-			if err := f.check(cmd); err != nil {
-				return err
-			}
-			return f.run(cmd, list[0])
-		},
+		RunE: func(cmd *cobra.Command, list []string) error { return f.run(cmd, list[0]) },
 	}
 	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		if strings.Contains(err.Error(), "'f' in -f") { // as with kubectl apply
@@ -112,7 +107,7 @@ exit code 3 (docs/live.md).
 
 // check returns an error if the flags are wrong or contradict each other, and completes them.
 func (f *applyFlags) check(cmd *cobra.Command) error {
-	f.states.Bundle.Stdin, f.states.Messages = cmd.InOrStdin(), cmd.ErrOrStderr()
+	f.states.Messages = cmd.ErrOrStderr()
 	ways := 0
 	for _, way := range []string{f.way.ssh, f.way.run, f.out} {
 		if way != "" {
@@ -140,6 +135,9 @@ func (f *applyFlags) check(cmd *cobra.Command) error {
 }
 
 func (f *applyFlags) run(cmd *cobra.Command, machine string) error {
+	if err := f.check(cmd); err != nil {
+		return err
+	}
 	c, err := f.change(cmd, machine)
 	if c == nil && f.out != "" && !term.AbsentPath(f.out) {
 		term.Notes(cmd.ErrOrStderr(), []string{f.out +

@@ -128,8 +128,7 @@ func (f *archiveFlags) run(cmd *cobra.Command) error {
 	if f.form == "json" {
 		return term.JSON(cmd.OutOrStdout(), made)
 	}
-	for _, line := range slices.Concat(made.Lines(), images.RegistryLines(made.Registries)) {
-		term.Printf(cmd.OutOrStdout(), "%s\n", line)
-	}
+	term.Each(cmd.OutOrStdout(), "%s\n",
+		slices.Concat(made.Lines(), images.RegistryLines(made.Registries)))
 	return nil
 }

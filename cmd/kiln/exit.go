@@ -48,19 +48,13 @@ func finish(err error, results *term.Screen) error {
 	// These errors say nothing without what was printed, or are the failure itself.
 	for _, known := range []error{nil, term.ErrDifferent, term.ErrRefused, failure} {
 		if errors.Is(err, known) {
-			return newStdoutError(failure)
+			if path := (*fs.PathError)(nil); errors.As(failure, &path) {
+				failure = path.Err // the name of standard output says nothing
+			}
+			return stdoutError{failure}
 		}
 	}
 	return err
-}
-
-// newStdoutError returns the error of standard output without the name of its file, which says
-// nothing.
-func newStdoutError(failure error) error {
-	if path := (*fs.PathError)(nil); errors.As(failure, &path) {
-		failure = path.Err
-	}
-	return stdoutError{failure}
 }
 
 // reportsFailure reports whether standard output is to say, with -o json, why a verb failed: unless

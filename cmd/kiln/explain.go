@@ -99,7 +99,6 @@ func (f *explainFlags) run(cmd *cobra.Command, asked string) error {
 	case f.node == "":
 		return f.field(out, asked)
 	case strings.HasPrefix(asked, "/"):
-		f.bundle.Stdin = cmd.InOrStdin()
 		return f.file(out, asked)
 	}
 	c, err := render.ConfigPublic(&f.config)
@@ -113,9 +112,7 @@ func (f *explainFlags) run(cmd *cobra.Command, asked string) error {
 	if f.form == "json" {
 		return term.JSON(out, settings)
 	}
-	for _, s := range settings {
-		term.Printf(out, "%s", s)
-	}
+	term.Each(out, "%s", settings)
 	return nil
 }
 

@@ -44,9 +44,7 @@ between machines, the later ones are numbered: "static pod kube-scheduler: guard
 			}
 			noteUnlisted(cmd.ErrOrStderr(), r)
 			slices.Sort(references)
-			for _, reference := range references {
-				term.Printf(cmd.OutOrStdout(), "%s\n", reference)
-			}
+			term.Each(cmd.OutOrStdout(), "%s\n", references)
 			return nil
 		},
 	}

@@ -28,9 +28,7 @@ the delivery modes split and pointer the bodies hold these.`,
   kiln iso nodes/cp-1 --out /var/lib/libvirt/images/cp-1-seed.iso
   kiln iso nodes --out ./images`,
 		Args: term.TakeArgs(1, 0, "the folder of a machine or of all machines", "kiln iso nodes"),
-		RunE: func(cmd *cobra.Command, list []string) error {
-			return f.run(cmd, list)
-		},
+		RunE: func(cmd *cobra.Command, list []string) error { return f.run(cmd, list) },
 	}
 	cmd.Flags().StringVar(&f.out, "out", "", "write the image to `FILE`; for several images, or "+
 		"if FILE is a folder, write them into it (default: DIR/NODE.iso)")

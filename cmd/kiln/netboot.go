@@ -40,12 +40,7 @@ address may hold variables of iPXE.`,
     --install-dev /dev/sda --append fedora-coreos=console=ttyS0`,
 		Args: term.TakeArgs(1, 1, "the folder that kiln render wrote",
 			"kiln netboot nodes --url http://10.0.0.5:8080 --out ./netboot"),
-		RunE: func(cmd *cobra.Command, list []string) error {
-			if err := f.check(); err != nil {
-				return err
-			}
-			return f.run(cmd, list[0])
-		},
+		RunE: func(cmd *cobra.Command, list []string) error { return f.run(cmd, list[0]) },
 	}
 	f.add(cmd)
 	return cmd
@@ -98,6 +93,9 @@ func (f *netbootFlags) check() error {
 }
 
 func (f *netbootFlags) run(cmd *cobra.Command, name string) error {
+	if err := f.check(); err != nil {
+		return err
+	}
 	if err := vault.CheckOutside("out", f.Out); err != nil {
 		return err
 	}
@@ -119,9 +117,7 @@ func (f *netbootFlags) run(cmd *cobra.Command, name string) error {
 	messages := cmd.ErrOrStderr()
 	term.Notes(messages, vault.KeepOutOfGit(".", vault.SecretFile{Name: f.Out, Folder: true}))
 	term.Notes(messages, f.Exposure(entries))
-	for _, s := range result.Skipped {
-		term.Printf(messages, "kiln: no script: %s\n", s)
-	}
+	term.Each(messages, "kiln: no script: %s\n", result.Skipped)
 	if f.form == "json" {
 		err = f.ReportJSON(cmd.OutOrStdout(), result, changes)
 	} else {

@@ -63,8 +63,9 @@ func printPlatforms(out io.Writer, platforms []target.Platform) {
 			largeForm(&p), strings.Join(readerKinds(&p), ", "))
 	}
 	term.Printf(table, "\nREADER\tCOUNTS FOR maxExposure\tIS\n")
+	yesNo := map[bool]string{true: "yes", false: "no"}
 	for _, k := range target.ReaderKinds {
-		term.Printf(table, "%s\t%s\t%s\n", k.Name, yesNo(k.Counts),
+		term.Printf(table, "%s\t%s\t%s\n", k.Name, yesNo[k.Counts],
 			strings.ReplaceAll(k.Who, "`", ""))
 	}
 	_ = table.Flush() // the screen keeps the error
@@ -78,13 +79,6 @@ func readerKinds(p *target.Platform) (kinds []string) {
 		kinds = append(kinds, r.Kind)
 	}
 	return kinds
-}
-
-func yesNo(b bool) string {
-	if b {
-		return "yes"
-	}
-	return "no"
 }
 
 // limit returns the size that a document may have on a platform, in words.

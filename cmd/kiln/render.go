@@ -121,7 +121,7 @@ func (f *renderFlags) checkFolders() error {
 }
 
 func (f *renderFlags) run(cmd *cobra.Command) error {
-	f.Stdin, f.now = cmd.InOrStdin(), time.Now()
+	f.now = time.Now()
 	if f.Out == "" {
 		return f.runReview(cmd)
 	}

@@ -67,7 +67,7 @@ because documents hold secrets. docs/report.md explains it.`,
 }
 
 func (f *reportFlags) run(cmd *cobra.Command) error {
-	f.States.Bundle.Stdin, f.States.Messages = cmd.InOrStdin(), cmd.ErrOrStderr()
+	f.States.Messages = cmd.ErrOrStderr()
 	f.Options.MaxUnavailable = rollout.MaxUnavailable
 	var err error
 	if f.Options.Running, err = f.runs.Read(cmd); err != nil {

@@ -43,12 +43,7 @@ it. Keep the window short.`,
 		Example: `  kiln secrets extend --secrets prod.secrets.yaml --window 48h
   kiln secrets extend --secrets prod.secrets.yaml --window 4h --install-only`,
 		Args: term.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := f.check(); err != nil {
-				return err
-			}
-			return f.run(cmd)
-		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
 	}
 	cmd.Flags().StringVar(&f.Secrets, "secrets", "",
 		"read the bundle from `FILE`, and write it there")
@@ -78,7 +73,9 @@ func (f *extendFlags) check() error {
 }
 
 func (f *extendFlags) run(cmd *cobra.Command) error {
-	f.Stdin = cmd.InOrStdin()
+	if err := f.check(); err != nil {
+		return err
+	}
 	b, err := f.ReadToChange("extend")
 	if err != nil {
 		return err

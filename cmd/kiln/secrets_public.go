@@ -28,12 +28,7 @@ NAME.public.yaml. Then kiln render --review works for everybody, CI included. Wr
 it again after every change of the bundle.`,
 		Example: "  kiln secrets public prod.yaml --out prod.public.yaml\n" +
 			"  kiln secrets public --secrets prod.secrets.yaml --out prod.public.yaml",
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := f.check(); err != nil {
-				return err
-			}
-			return f.run(cmd)
-		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
 	}
 	term.TakeConfig(cmd, &f.config)
 	find := cmd.PreRunE
@@ -60,7 +55,9 @@ func (f *publicFlags) check() error {
 }
 
 func (f *publicFlags) run(cmd *cobra.Command) error {
-	f.Stdin = cmd.InOrStdin()
+	if err := f.check(); err != nil {
+		return err
+	}
 	if f.config.Path != "" {
 		c, err := render.ConfigPublic(&f.config)
 		if err != nil {

@@ -6,7 +6,6 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"os"
 	"os/signal"
@@ -37,6 +36,9 @@ func (f *serveFlags) life() time.Duration {
 
 // run serves. It finds every mistake in its input before it gives a document.
 func (f *serveFlags) run(cmd *cobra.Command, dirs []string) error {
+	if err := f.check(); err != nil {
+		return err
+	}
 	// A write to standard output or standard error fails if its reader has ended. Without this line
 	// it would end the program, and each client that causes an alarm could do that.
 	signal.Ignore(syscall.SIGPIPE)
@@ -58,7 +60,7 @@ func (f *serveFlags) run(cmd *cobra.Command, dirs []string) error {
 	if err := machines.Begin(s); err != nil {
 		return err
 	}
-	settings, err := f.tls(cmd.InOrStdin(), s)
+	settings, err := f.tls(s)
 	if err != nil {
 		return err
 	}
@@ -115,11 +117,10 @@ func (f *serveFlags) run(cmd *cobra.Command, dirs []string) error {
 
 // tls returns the settings of TLS with the server's certificate, or nil for plain HTTP. It fails if
 // the bundle is another cluster's.
-func (f *serveFlags) tls(in io.Reader, s *serve.Server) (*tls.Config, error) {
+func (f *serveFlags) tls(s *serve.Server) (*tls.Config, error) {
 	if f.bundle.Secrets == "" {
 		return nil, nil
 	}
-	f.bundle.Stdin = in
 	b, err := f.bundle.Read()
 	if err != nil {
 		return nil, err

@@ -50,12 +50,7 @@ The machine answers for itself: who has its kernel can make it say that nothing 
   kiln verify nodes/cp-1 --listing cp-1.listing`,
 		Args: term.TakeArgs(1, 1, "a DOCUMENT or a machine's folder",
 			"kiln verify nodes/cp-1 --ssh root@10.0.0.11"),
-		RunE: func(cmd *cobra.Command, list []string) error {
-			if err := f.check(cmd, list[0]); err != nil {
-				return err
-			}
-			return f.run(cmd, list[0])
-		},
+		RunE: func(cmd *cobra.Command, list []string) error { return f.run(cmd, list[0]) },
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&f.ssh, "ssh", "", "ask the machine by ssh; `TARGET` is as ssh takes it: "+
@@ -93,6 +88,9 @@ func (f *verifyFlags) check(cmd *cobra.Command, document string) error {
 }
 
 func (f *verifyFlags) run(cmd *cobra.Command, document string) error {
+	if err := f.check(cmd, document); err != nil {
+		return err
+	}
 	u, err := render.Unpack(document, f.body, cmd.InOrStdin())
 	if err != nil {
 		return err

@@ -33,7 +33,7 @@ func (f *sharedFlags) add(cmd *cobra.Command) {
 
 // check returns an error if the flags are wrong or contradict each other, and completes them.
 func (f *sharedFlags) check(cmd *cobra.Command) error {
-	f.states.Bundle.Stdin, f.states.Messages = cmd.InOrStdin(), cmd.ErrOrStderr()
+	f.states.Messages = cmd.ErrOrStderr()
 	return vault.CheckSource(&f.states.Bundle)
 }
 

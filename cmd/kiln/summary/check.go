@@ -29,9 +29,7 @@ func (r *Run) Check(out io.Writer, result *render.Result) {
 	for _, d := range result.Review.Diffs {
 		name := filepath.Join(r.Review, d.Name)
 		term.Printf(out, "\n--- %s\n+++ %s as it would be rendered\n", name, name)
-		for _, line := range d.Lines {
-			term.Printf(out, "%s\n", line)
-		}
+		term.Each(out, "%s\n", d.Lines)
 	}
 	if more := len(result.Review.Written) - len(result.Review.Diffs); more > 0 {
 		term.Printf(out, "\n… and %s more\n", wording.Count(more, "file"))

@@ -20,12 +20,15 @@ func Printf(w io.Writer, format string, args ...any) {
 	_, _ = fmt.Fprintf(w, format, args...)
 }
 
-// Notes writes a line for each note.
-func Notes(w io.Writer, notes []string) {
-	for _, note := range notes {
-		Printf(w, "kiln: %s\n", note)
+// Each writes a message for each element of a list, which the format has once.
+func Each[T any](w io.Writer, format string, list []T) {
+	for _, one := range list {
+		Printf(w, format, one)
 	}
 }
+
+// Notes writes a line for each note.
+func Notes(w io.Writer, notes []string) { Each(w, "kiln: %s\n", notes) }
 
 // JSON writes a report for programs, indented.
 func JSON(w io.Writer, report any) error {

@@ -53,9 +53,7 @@ has replaced do not count. The token of a pool is meant to end, too; it counts w
   kiln certs nodes/cp-1 --all
   kiln certs cluster.yaml -o json`,
 		Args: term.TakeArgs(0, 1, "one STATE", "kiln certs review"),
-		RunE: func(cmd *cobra.Command, list []string) error {
-			return f.run(cmd, list)
-		},
+		RunE: func(cmd *cobra.Command, list []string) error { return f.run(cmd, list) },
 	}
 	term.ConfigFlag(cmd, &f.config)
 	flags, b := cmd.Flags(), &f.states.Bundle
@@ -127,7 +125,7 @@ func (f *certsFlags) run(cmd *cobra.Command, list []string) error {
 
 // read reads the state that the command line names.
 func (f *certsFlags) read(cmd *cobra.Command, list []string) (*state.Certs, error) {
-	f.states.Bundle.Stdin, f.states.Messages = cmd.InOrStdin(), cmd.ErrOrStderr()
+	f.states.Messages = cmd.ErrOrStderr()
 	if len(list) == 1 {
 		return f.states.Certs(list[0], f.body)
 	}
@@ -144,9 +142,7 @@ func (f *certsFlags) gate(cmd *cobra.Command, now time.Time, entries []certs.Ent
 		return nil
 	}
 	near := certs.Near(now, now.Add(f.within), f.kind, entries)
-	for _, line := range near {
-		term.Printf(cmd.ErrOrStderr(), "kiln: %s\n", line)
-	}
+	term.Each(cmd.ErrOrStderr(), "kiln: %s\n", near)
 	if len(near) > 0 {
 		return term.ErrDifferent
 	}

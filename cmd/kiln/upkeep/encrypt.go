@@ -68,7 +68,6 @@ func (f *encryptFlags) run(cmd *cobra.Command) error {
 		return fmt.Errorf("%s: spec.secrets.recipients is missing: to whom? "+
 			"age-keygen -o FILE makes an identity and prints its recipient", f.config.Path)
 	}
-	f.Stdin = cmd.InOrStdin()
 	b, err := f.ToEncrypt(f.config.Path, c)
 	if err != nil {
 		return err
@@ -78,7 +77,11 @@ func (f *encryptFlags) run(cmd *cobra.Command) error {
 		return err
 	}
 	added, gone := b.Differences()
-	notes := keepIdentityOut(&f.Source, f.config.Path)
+	var notes []string
+	if plain := f.Keys.PlainFile(); plain != "" {
+		notes = vault.KeepOutOfGit(filepath.Dir(f.config.Path),
+			vault.SecretFile{Name: plain, Read: true})
+	}
 	done, err := b.Encrypt(recipients)
 	if err != nil {
 		return err
@@ -99,12 +102,8 @@ func (f *encryptFlags) run(cmd *cobra.Command) error {
 		return nil
 	}
 	term.Printf(cmd.OutOrStdout(), "%s: encrypted to %s\n", b.Path, to)
-	for _, r := range added {
-		term.Printf(cmd.OutOrStdout(), "  + %s\n", r)
-	}
-	for _, r := range gone {
-		term.Printf(cmd.OutOrStdout(), "  - %s\n", r)
-	}
+	term.Each(cmd.OutOrStdout(), "  + %s\n", added)
+	term.Each(cmd.OutOrStdout(), "  - %s\n", gone)
 	switch {
 	case unread != nil:
 		notes = append(notes, "you cannot read it any more: "+unread.Error())
@@ -115,15 +114,6 @@ func (f *encryptFlags) run(cmd *cobra.Command) error {
 	notes = append(notes, "the disk, its backups and git may still hold "+
 		"what the file was before; whoever could read that has every secret until it is rotated")
 	return nil
-}
-
-// keepIdentityOut keeps the plain file of the identity out of git.
-func keepIdentityOut(s *vault.Source, config string) []string {
-	plain := s.Keys.PlainFile()
-	if plain == "" {
-		return nil
-	}
-	return vault.KeepOutOfGit(filepath.Dir(config), vault.SecretFile{Name: plain, Read: true})
 }
 
 // unreadable returns why the identity at hand will not open the bundle, and nil if it will, or if

@@ -55,12 +55,7 @@ even if RBAC is broken, and no binding can be deleted to take that away.`,
 		Example: `  kiln kubeconfig prod.yaml --user alice --group developers --out alice.conf
   kiln kubeconfig prod.yaml --user bob --group kubeadm:cluster-admins --expires 1h \
     --out bob.conf`,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := f.check(); err != nil {
-				return err
-			}
-			return f.run(cmd)
-		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
 	}
 	term.TakeConfig(cmd, &f.config)
 	flags := cmd.Flags()
@@ -109,7 +104,9 @@ func (f *kubeconfigFlags) check() error {
 }
 
 func (f *kubeconfigFlags) run(cmd *cobra.Command) error {
-	f.bundle.Stdin = cmd.InOrStdin()
+	if err := f.check(); err != nil {
+		return err
+	}
 	c, err := render.ConfigPublic(&f.config)
 	if err != nil {
 		return err
@@ -164,9 +161,7 @@ func (f *kubeconfigFlags) run(cmd *cobra.Command) error {
 		term.Printf(cmd.OutOrStdout(), "what they may do is up to you; with the role view, for "+
 			"example, once:\n")
 	}
-	for _, line := range bind {
-		term.Printf(cmd.OutOrStdout(), "  %s\n", line)
-	}
+	term.Each(cmd.OutOrStdout(), "  %s\n", bind)
 	return nil
 }
 

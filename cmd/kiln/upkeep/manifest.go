@@ -100,8 +100,6 @@ func (f *manifestFlags) run(cmd *cobra.Command, names []string) error {
 	}
 	term.Printf(cmd.OutOrStdout(), "%s: the bootstrap token of pool %s, until %s; now:\n", f.out,
 		pool.Name, t.Ends.Format(time.RFC3339))
-	for _, line := range apply {
-		term.Printf(cmd.OutOrStdout(), "  %s\n", line)
-	}
+	term.Each(cmd.OutOrStdout(), "  %s\n", apply)
 	return nil
 }

@@ -70,7 +70,6 @@ type ending struct {
 }
 
 func (f *renewFlags) run(cmd *cobra.Command) error {
-	f.bundle.Stdin = cmd.InOrStdin()
 	c, err := render.ConfigPublic(&f.config)
 	if err != nil {
 		return err
@@ -117,7 +116,7 @@ func notes(path string, c *config.Cluster, b *vault.File, machines []string) (li
 			"(docs/rotation.md)", end.Format(time.DateOnly),
 			config.Duration(lifetime)))
 	}
-	return append(list, staleHalf(path, b)...)
+	return append(list, b.StaleNotes(path)...)
 }
 
 // signedElsewhere returns a note if CAs sign some certificates of the machines whose keys are not
@@ -150,24 +149,14 @@ func signedElsewhere(b *vault.File, p *plan.Plan, machines []string) (list []str
 	return []string{how}, nil
 }
 
-// staleHalf returns a note if the public half beside the configuration is no longer that of the
-// bundle.
-func staleHalf(path string, b *vault.File) []string {
-	note, err := vault.StaleHalf(render.PublicPath(path, b.Name), b.Path, &b.Public)
-	if err != nil || note == "" {
-		return nil // a render says what is wrong with the half
-	}
-	return []string{note}
-}
-
 func (r *renewed) print(w io.Writer) {
+	if len(r.Machines) == 0 {
+		term.Printf(w, "%s: renewed; render again\n", r.Bundle)
+		return
+	}
 	var names []string
 	for _, m := range r.Machines {
 		names = append(names, m.Name)
-	}
-	if len(names) == 0 {
-		term.Printf(w, "%s: renewed; render again\n", r.Bundle)
-		return
 	}
 	sorted := slices.SortedFunc(slices.Values(r.Machines),
 		func(a, b ending) int { return a.Ends.Compare(b.Ends) })
@@ -180,33 +169,27 @@ func (r *renewed) print(w io.Writer) {
 // certificates.
 func checkMachines(p *plan.Plan, names []string) error {
 	var wrong, known []string
-	of := map[string]*plan.Machine{}
+	pools := map[string]bool{}
 	for i := range p.Machines {
-		if m := &p.Machines[i]; !m.Pool {
-			of[m.Name] = m
+		if m := &p.Machines[i]; m.Pool {
+			pools[m.Name] = true
+		} else {
 			known = append(known, m.Name)
 		}
 	}
 	for _, name := range names {
-		m := of[name]
 		switch {
-		case m == nil && isPool(p, name):
+		case slices.Contains(known, name):
+		case pools[name]:
 			wrong = append(wrong, fmt.Sprintf("--machine %s: this is a pool; its document has a "+
 				"bootstrap token and no certificates", name))
-		case m == nil:
-			hint := wording.Hint(name, known)
+		default:
 			wrong = append(wrong, fmt.Sprintf("--machine %s: the configuration has no machine "+
-				"with this name%s", name, hint))
+				"with this name%s", name, wording.Hint(name, known)))
 		}
 	}
 	if len(wrong) > 0 {
 		return term.UsageErrorf("%s", strings.Join(wrong, "\n"))
 	}
 	return nil
-}
-
-func isPool(p *plan.Plan, name string) bool {
-	return slices.ContainsFunc(p.Machines, func(m plan.Machine) bool {
-		return m.Pool && m.Name == name
-	})
 }

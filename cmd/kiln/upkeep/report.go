@@ -144,12 +144,8 @@ func writeChanged(w io.Writer, config string, r *rotateReport) {
 		for _, line := range s.Conditions {
 			term.Printf(w, "  before %s goes on: %s\n", s.Root, line)
 		}
-		for _, line := range s.First {
-			term.Printf(w, "  before the first machine: %s\n", line)
-		}
-		for _, line := range s.Left {
-			term.Printf(w, "  after the last machine: %s\n", line)
-		}
+		term.Each(w, "  before the first machine: %s\n", s.First)
+		term.Each(w, "  after the last machine: %s\n", s.Left)
 		if s.Stage != pki.Settled {
 			term.Printf(w, "  when all run it: %s\n", s.Next)
 		}

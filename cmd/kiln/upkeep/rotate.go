@@ -150,7 +150,6 @@ func (f *rotateFlags) run(cmd *cobra.Command) error {
 		return err
 	}
 	p := plan.New(c)
-	f.bundle.Stdin = cmd.InOrStdin()
 	if f.status {
 		half, _, err := f.bundle.Half(f.config.Path, c.Metadata.Name)
 		if err != nil {
@@ -232,11 +231,7 @@ func (f *rotateFlags) printChanged(cmd *cobra.Command, p *plan.Plan, b *vault.Fi
 		}
 		r.Roots = append(r.Roots, s)
 	}
-	public := render.PublicPath(f.config.Path, b.Name)
-	note, err := vault.StaleHalf(public, b.Path, &b.Public)
-	if err == nil && note != "" { // a render says what is wrong with the half
-		term.Notes(cmd.ErrOrStderr(), []string{note})
-	}
+	term.Notes(cmd.ErrOrStderr(), b.StaleNotes(f.config.Path))
 	if len(b.External.Roots) > 0 && slices.Contains(f.roots, pki.RootLeafSeed) {
 		term.Notes(cmd.ErrOrStderr(), []string{"what CAs have signed whose keys are not in " +
 			"the bundle is for the old keys: kiln certs csr writes new requests " +

@@ -47,7 +47,6 @@ type tokenFlags struct {
 
 // open reads the configuration and its bundle.
 func (f *tokenFlags) open(cmd *cobra.Command) (*plan.Plan, *vault.File, error) {
-	f.bundle.Stdin = cmd.InOrStdin()
 	c, err := render.ConfigPublic(&f.config)
 	if err != nil {
 		return nil, nil, err

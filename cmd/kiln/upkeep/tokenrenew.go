@@ -58,7 +58,6 @@ type renewedTokens struct {
 }
 
 func (f *renewTokenFlags) run(cmd *cobra.Command, names []string) error {
-	f.bundle.Stdin = cmd.InOrStdin()
 	c, err := render.ConfigPublic(&f.config)
 	if err != nil {
 		return err
@@ -95,7 +94,7 @@ func (f *renewTokenFlags) run(cmd *cobra.Command, names []string) error {
 		report.Tokens = append(report.Tokens, tokensOf(b.Bundle, m, now)...)
 		report.Apply = append(report.Apply, f.applyCommands(b, m)...)
 	}
-	term.Notes(cmd.ErrOrStderr(), staleHalf(f.config.Path, b))
+	term.Notes(cmd.ErrOrStderr(), b.StaleNotes(f.config.Path))
 	if f.form == "json" {
 		return term.Report(cmd.OutOrStdout(), report)
 	}
@@ -142,13 +141,9 @@ func (r *renewedTokens) print(w io.Writer) {
 	}
 	if len(r.Delete) > 0 {
 		term.Printf(w, "whoever has the old token can join until its Secret is deleted; now:\n")
-		for _, line := range r.Delete {
-			term.Printf(w, "  %s\n", line)
-		}
+		term.Each(w, "  %s\n", r.Delete)
 	}
 	term.Printf(w, "a running cluster accepts the new token when it has its Secret:\n")
-	for _, line := range r.Apply {
-		term.Printf(w, "  %s\n", line)
-	}
+	term.Each(w, "  %s\n", r.Apply)
 	term.Printf(w, "then render again, and give new machines the pool's new document\n")
 }

@@ -6,7 +6,6 @@ import (
 	"io/fs"
 
 	"kiln.dev/kiln/cmd/kiln/term"
-	"kiln.dev/kiln/pki"
 	"kiln.dev/kiln/render"
 	"kiln.dev/kiln/render/config"
 )
@@ -37,8 +36,10 @@ func (s *Source) OpenFor(path string, c *config.Cluster) (*File, error) {
 		return nil, err
 	}
 	f.configured(s, path, c)
-	if err := checkName(f.Path, f.Bundle, c); err != nil {
-		return nil, err
+	if f.Name != c.Metadata.Name {
+		return nil, fmt.Errorf("%s: this is the bundle of cluster %s, and the configuration "+
+			"describes %s; name the bundle of %[3]s with --secrets", f.Path, f.Name,
+			c.Metadata.Name)
 	}
 	return f, CheckNewest(render.PublicPath(path, c.Metadata.Name), f.Path, &f.Public)
 }
@@ -99,13 +100,4 @@ func (f *File) CheckForms() error {
 			"cluster that never ran, move this bundle away, and %s", f.Path, again)
 	}
 	return nil
-}
-
-// checkName returns an error if the bundle in the file path is not that of the cluster.
-func checkName(path string, b *pki.Bundle, c *config.Cluster) error {
-	if b.Name == c.Metadata.Name {
-		return nil
-	}
-	return fmt.Errorf("%s: this is the bundle of cluster %s, and the configuration describes %s; "+
-		"name the bundle of %[3]s with --secrets", path, b.Name, c.Metadata.Name)
 }

@@ -27,10 +27,15 @@ func ChangeBundleFlags(cmd *cobra.Command, s *Source) {
 
 // IdentityFlag adds the flag for the identity that opens an encrypted bundle.
 func IdentityFlag(cmd *cobra.Command, s *Source) {
-	s.Keys = &Keys{}
+	s.Keys, s.Stdin = &Keys{}, stdin{cmd}
 	cmd.Flags().StringVar(&s.Keys.Path, "identity", "", "open an encrypted bundle with an age "+
 		"identity in `FILE` (default: the file that "+IdentityVariable+" names)")
 }
+
+// stdin is the standard input that a command has when it runs.
+type stdin struct{ of *cobra.Command }
+
+func (s stdin) Read(p []byte) (int, error) { return s.of.InOrStdin().Read(p) }
 
 // NewRecipientFlag adds the flag for the recipients that a bundle may get.
 func NewRecipientFlag(cmd *cobra.Command, s *Source) {

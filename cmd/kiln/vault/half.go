@@ -165,6 +165,16 @@ func olderMark(inv *document.Inventory, half *pki.Public) string {
 	return ""
 }
 
+// StaleNotes is StaleHalf for a bundle that was changed, and the half beside the configuration. A
+// render says what is wrong with a half that cannot be read.
+func (f *File) StaleNotes(config string) []string {
+	note, err := StaleHalf(render.PublicPath(config, f.Name), f.Path, &f.Public)
+	if err != nil || note == "" {
+		return nil
+	}
+	return []string{note}
+}
+
 // CheckReplaces is CheckNewest for half that takes the place of the file stored. A file that is no
 // public half is not its business: nothing replaces it.
 func CheckReplaces(stored, path string, half *pki.Public) error {

@@ -142,22 +142,16 @@ var passphraseStanza = regexp.MustCompile(`(?m)^-> scrypt `)
 // readHeader returns the age file data, which messages call name, without its armor. It reports
 // whether a passphrase opens it.
 func readHeader(name string, data []byte) (file []byte, withPassphrase bool, err error) {
-	if file, err = dearmor(data); err != nil {
-		return nil, false, damaged(name, err)
+	if file = data; !bytes.HasPrefix(data, []byte(binaryHeader)) {
+		if file, err = io.ReadAll(armor.NewReader(bytes.NewReader(data))); err != nil {
+			return nil, false, damaged(name, err)
+		}
 	}
 	header, err := age.ExtractHeader(bytes.NewReader(file))
 	if err != nil {
 		return nil, false, damaged(name, err)
 	}
 	return file, passphraseStanza.Match(header), nil
-}
-
-// dearmor returns an age file without its armor.
-func dearmor(data []byte) ([]byte, error) {
-	if bytes.HasPrefix(data, []byte(binaryHeader)) {
-		return data, nil
-	}
-	return io.ReadAll(armor.NewReader(bytes.NewReader(data)))
 }
 
 func decrypt(file []byte, identities []age.Identity) ([]byte, error) {

@@ -1,6 +1,8 @@
 package vault
 
 import (
+	"bufio"
+	"bytes"
 	"errors"
 	"fmt"
 	"os"
@@ -41,18 +43,19 @@ func prompt(question string, secret bool) (private.Secret, error) {
 		return nil, errNoTerminal
 	}
 	defer func() { _ = tty.Close() }()
-	fd := int(tty.Fd()) // #nosec G115 -- a file descriptor
-	if !secret {
-		return readLine(tty, question)
+	if _, err := fmt.Fprint(tty, wording.Visible(question, "")); err != nil {
+		return nil, err
 	}
+	if !secret {
+		line, err := bufio.NewReader(tty).ReadBytes('\n')
+		return bytes.TrimSuffix(line, []byte("\n")), err
+	}
+	fd := int(tty.Fd()) // #nosec G115 -- a file descriptor
 	before, err := term.GetState(fd)
 	if err != nil {
 		return nil, err
 	}
 	defer mend(fd, before)()
-	if _, err := fmt.Fprint(tty, wording.Visible(question, "")); err != nil {
-		return nil, err
-	}
 	typed, err := term.ReadPassword(fd)
 	_, _ = fmt.Fprintln(tty) // the line end that the terminal did not show
 	return typed, err
@@ -79,25 +82,6 @@ func mend(fd int, before *term.State) (stop func()) {
 		signal.Stop(ended)
 		close(done)
 	}
-}
-
-// readLine shows a question and reads a line.
-func readLine(tty *os.File, question string) (private.Secret, error) {
-	if _, err := fmt.Fprint(tty, wording.Visible(question, "")); err != nil {
-		return nil, err
-	}
-	var line private.Secret
-	for one := make([]byte, 1); len(line) < 4096; {
-		n, err := tty.Read(one)
-		if n == 1 && one[0] == '\n' {
-			break
-		}
-		if err != nil {
-			return nil, err
-		}
-		line = append(line, one[:n]...)
-	}
-	return line, nil
 }
 
 // tell shows a message of a plugin on the terminal.

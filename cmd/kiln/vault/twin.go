@@ -36,21 +36,10 @@ func CheckStrays(dir string) error {
 	if dir == "" {
 		return nil
 	}
-	twin := render.ReadTwin(dir)
-	if twin == nil {
-		return nil
-	}
 	var errs []error
-	err := filepath.WalkDir(dir, func(name string, e fs.DirEntry, err error) error {
-		if err != nil || name == dir {
-			return err
-		}
-		below, err := filepath.Rel(dir, name)
-		if err != nil {
-			return err
-		}
-		switch own := slices.Contains(twin.Folders, filepath.ToSlash(below)); {
-		case e.IsDir() && (own || e.Name() == ".git"):
+	err := walkBeside(dir, func(name, below string, e fs.DirEntry) error {
+		switch {
+		case e.IsDir() && e.Name() == ".git":
 			return fs.SkipDir
 		case !e.IsDir() && below != render.IndexFile && isSecretName(e.Name()):
 			errs = append(errs, fmt.Errorf("%s: holds secrets, or may, and %s is a review twin, "+
@@ -74,21 +63,8 @@ func CheckStrays(dir string) error {
 // hides changes from reviewers. The paths are below the folder. It skips .git, and the folders that
 // the INDEX names: whoever renders the twin compares these.
 func UnlistedFiles(dir string) (names []string, err error) {
-	twin := render.ReadTwin(dir)
-	if twin == nil {
-		return nil, nil
-	}
-	err = filepath.WalkDir(dir, func(name string, e fs.DirEntry, err error) error {
-		if err != nil || name == dir {
-			return err
-		}
-		below, err := filepath.Rel(dir, name)
-		if err != nil {
-			return err
-		}
+	err = walkBeside(dir, func(_, below string, e fs.DirEntry) error {
 		switch {
-		case e.IsDir() && slices.Contains(twin.Folders, filepath.ToSlash(below)):
-			return fs.SkipDir
 		case e.Name() == ".git":
 		case strings.HasPrefix(e.Name(), ".") || !e.IsDir() && !e.Type().IsRegular():
 			names = append(names, below)
@@ -101,6 +77,28 @@ func UnlistedFiles(dir string) (names []string, err error) {
 		return nil
 	})
 	return names, err
+}
+
+// walkBeside calls see with the path, and the path below the folder of a review twin, of all that is
+// in it but not in a folder that its INDEX names. It does nothing for a folder that is no twin.
+func walkBeside(dir string, see func(name, below string, e fs.DirEntry) error) error {
+	twin := render.ReadTwin(dir)
+	if twin == nil {
+		return nil
+	}
+	return filepath.WalkDir(dir, func(name string, e fs.DirEntry, err error) error {
+		if err != nil || name == dir {
+			return err
+		}
+		below, err := filepath.Rel(dir, name)
+		switch {
+		case err != nil:
+			return err
+		case e.IsDir() && slices.Contains(twin.Folders, filepath.ToSlash(below)):
+			return fs.SkipDir
+		}
+		return see(name, below, e)
+	})
 }
 
 // isSecretName reports whether kiln gives this name to a file with secrets, or to a file beside

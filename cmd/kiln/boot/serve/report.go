@@ -23,9 +23,7 @@ func (s *Server) PrintStart(out io.Writer, url string) {
 		term.Printf(out, "to the machines' own addresses alone; "+
 			"others, such as those of DHCP, need --from\n")
 	}
-	for _, line := range images.RegistryLines(s.Registries(url)) {
-		term.Printf(out, "%s\n", line)
-	}
+	term.Each(out, "%s\n", images.RegistryLines(s.Registries(url)))
 	if s.catalogue.registry != nil && s.catalogue.programs {
 		ca := ""
 		if name := caOf(url); name != "" {
@@ -92,9 +90,7 @@ func (s *Server) PrintEnd(out io.Writer, lost int) {
 	if len(left) > 0 {
 		term.Printf(out, "not fetched: %s\n", strings.Join(left, ", "))
 	}
-	for _, line := range s.Alarms() {
-		term.Printf(out, "%s\n", line)
-	}
+	term.Each(out, "%s\n", s.Alarms())
 	if lost += s.LostLines(); lost > 0 {
 		term.Printf(out, "lines that are not in the log or on standard error: %d\n", lost)
 	}

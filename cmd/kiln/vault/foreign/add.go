@@ -84,7 +84,6 @@ type stored struct {
 }
 
 func (f *addFlags) run(cmd *cobra.Command, paths []string) error {
-	f.bundle.Stdin = cmd.InOrStdin()
 	c, err := render.ConfigPublic(&f.config)
 	if err != nil {
 		return err
@@ -115,10 +114,7 @@ func (f *addFlags) run(cmd *cobra.Command, paths []string) error {
 			return err
 		}
 	}
-	if note, err := vault.StaleHalf(render.PublicPath(f.config.Path, b.Name), b.Path,
-		&b.Public); err == nil && note != "" { // a render says what is wrong with the half
-		term.Notes(cmd.ErrOrStderr(), []string{note})
-	}
+	term.Notes(cmd.ErrOrStderr(), b.StaleNotes(f.config.Path))
 	if f.form == "json" {
 		return term.Report(cmd.OutOrStdout(), report)
 	}
@@ -294,9 +290,7 @@ func (r *added) print(cmd *cobra.Command, config string) {
 		term.Printf(out, "kept %s, until %s: %s\n", s.of, s.Ends.Format(time.DateOnly),
 			s.instead)
 	}
-	for _, mark := range r.Removed {
-		term.Printf(out, "removed %s: the configuration no longer wants it\n", mark)
-	}
+	term.Each(out, "removed %s: the configuration no longer wants it\n", r.Removed)
 	if r.LeftOut > 0 {
 		term.Printf(out, "left out %s: those of CAs, and credentials for a first boot that is "+
 			"over\n", wording.Count(r.LeftOut, "certificate"))

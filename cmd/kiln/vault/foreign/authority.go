@@ -26,7 +26,11 @@ func (r *reader) authority(f GivenFile) pki.Authority {
 	}
 	ca, known := chain[0], len(r.errs)
 	for i, c := range chain {
-		r.signer(f, c, nameAt(c, i), i)
+		who := name(c)
+		if i > 0 {
+			who = fmt.Sprintf("%s, number %d in the file,", who, i+1)
+		}
+		r.signer(f, c, who, i)
 	}
 	for i, c := range chain[1:] {
 		if len(r.errs) == known && !root.SignedCA(c, chain[i]) {
@@ -139,14 +143,6 @@ func weakness(key crypto.PublicKey) string {
 // name returns a CA as messages name it.
 func name(c *x509.Certificate) string {
 	return fmt.Sprintf("CA %q", wording.Visible(c.Subject.CommonName, ""))
-}
-
-// nameAt is name for the CA at a place in its file.
-func nameAt(c *x509.Certificate, place int) string {
-	if place == 0 {
-		return name(c)
-	}
-	return fmt.Sprintf("%s, number %d in the file,", name(c), place+1)
 }
 
 func day(t time.Time) string { return t.UTC().Format(time.DateOnly) }

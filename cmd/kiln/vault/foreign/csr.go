@@ -105,7 +105,6 @@ func (f *csrFlags) run(cmd *cobra.Command) error {
 	if err := vault.CheckOutside("out", f.out); err != nil {
 		return err
 	}
-	f.bundle.Stdin = cmd.InOrStdin()
 	c, err := render.ConfigPublic(&f.config)
 	if err != nil {
 		return err

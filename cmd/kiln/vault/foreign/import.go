@@ -63,12 +63,7 @@ whose key is elsewhere.`,
   kiln secrets import prod.yaml --pki ./pki --encryption-config enc.yaml
   kiln secrets import prod.yaml --ca company.crt --ca-key company.key --new-cluster
   kiln secrets import prod.yaml --pki ./pki --external-ca ca,etcd-ca`,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := f.check(); err != nil {
-				return err
-			}
-			return f.run(cmd)
-		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
 	}
 	term.TakeConfig(cmd, &f.config)
 	set := cmd.Flags()
@@ -117,6 +112,9 @@ func (f *importFlags) check() error {
 }
 
 func (f *importFlags) run(cmd *cobra.Command) error {
+	if err := f.check(); err != nil {
+		return err
+	}
 	c, err := render.ConfigPublic(&f.config)
 	if err != nil {
 		return err

@@ -75,7 +75,8 @@ func (f *importFlags) read(c *config.Cluster) (all Files, warnings []string, err
 			}
 			continue
 		}
-		if !named && f.spares(c, file) {
+		if !named && strings.HasPrefix(file.flag, "etcd-ca") &&
+			c.Spec.ControlPlane.Etcd.External != nil {
 			continue
 		}
 		content, err := content(path, named)
@@ -108,11 +109,6 @@ func content(path string, named bool) ([]byte, error) {
 	}
 	data, _, err := folder.ReadGiven(path, maxForeign)
 	return data, err
-}
-
-// spares reports whether the cluster has no use for a file: its etcd is not kiln's.
-func (f *importFlags) spares(c *config.Cluster, file *importFile) bool {
-	return strings.HasPrefix(file.flag, "etcd-ca") && c.Spec.ControlPlane.Etcd.External != nil
 }
 
 // external reports whether the key of a CA is elsewhere.
