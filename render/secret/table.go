@@ -49,6 +49,9 @@ const (
 	named        = "a name"
 )
 
+func isMember(_ *plan.Plan, m *plan.Machine) bool { return m.EtcdMember }
+func isNamed(_ *plan.Plan, m *plan.Machine) bool  { return !m.Pool }
+
 // Kinds are all secrets of a cluster. A new secret is a new row.
 var Kinds = []Kind{
 	// Kept in the bundle.
@@ -70,8 +73,9 @@ var Kinds = []Kind{
 	{
 		Name: "ca", Is: "key of the cluster's CA",
 		Path:  plan.CAKey,
-		Roles: onControlPlanes, When: "`certificates.signing: online`", applies: signsOnline,
-		User: "kube-controller-manager signs the kubelets' next certificates", Until: untilRotated,
+		Roles: onControlPlanes, When: "`certificates.signing: online`",
+		applies: func(p *plan.Plan, _ *plan.Machine) bool { return p.OnlineSigning },
+		User:    "kube-controller-manager signs the kubelets' next certificates", Until: untilRotated,
 		Worth: OfCluster,
 	},
 	{
@@ -107,7 +111,10 @@ var Kinds = []Kind{
 	{
 		Name: "apiserver-etcd-client/{machine}", Is: "client key for etcd",
 		Path:  plan.PKIDir + "/apiserver-etcd-client.key",
-		Roles: onControlPlanes, When: "an etcd of kiln's", applies: hasOwnEtcd,
+		Roles: onControlPlanes, When: "an etcd of kiln's",
+		applies: func(p *plan.Plan, _ *plan.Machine) bool {
+			return p.Config.Spec.ControlPlane.Etcd.External == nil
+		},
 		User: "kube-apiserver", Until: untilExpired,
 		Worth: OfCluster,
 	},
@@ -143,8 +150,9 @@ var Kinds = []Kind{
 	{
 		Name: "kube-vip/{machine}", Is: "client key for the API server, good for one Lease",
 		Path:  plan.PKIDir + "/kube-vip.key",
-		Roles: onControlPlanes, When: "`controlPlane.vip`", applies: hasVIP,
-		User: "kube-vip", Until: untilExpired,
+		Roles: onControlPlanes, When: "`controlPlane.vip`",
+		applies: func(p *plan.Plan, _ *plan.Machine) bool { return p.VIP.IsValid() },
+		User:    "kube-vip", Until: untilExpired,
 		Worth: OfMachine,
 	},
 
@@ -205,26 +213,29 @@ var Kinds = []Kind{
 	{
 		Name: "announce/{machine}", Is: "key of the machine's announcements",
 		Path:  templates.AnnouncePath,
-		Roles: onAll, When: "`report`, but no pool's document", applies: announces,
-		User:  "the first boot, which proves that its announcements are this machine's",
-		Until: untilRotated,
-		Worth: OfMachine,
+		Roles: onAll, When: "`report`, but no pool's document",
+		applies: func(_ *plan.Plan, m *plan.Machine) bool { return m.Announces() && !m.Pool },
+		User:    "the first boot, which proves that its announcements are this machine's",
+		Until:   untilRotated,
+		Worth:   OfMachine,
 	},
 	{
 		Name: "announce/pool/{pool}", Is: "key of the announcements of a pool's machines",
 		Path:  templates.AnnouncePath,
-		Roles: onWorkers, When: "a pool's document with `report`", applies: poolAnnounces,
-		User:  "the first boot, which proves that its announcements are of this pool",
-		Until: untilRotated,
-		Worth: OfMachine,
+		Roles: onWorkers, When: "a pool's document with `report`",
+		applies: func(_ *plan.Plan, m *plan.Machine) bool { return m.Announces() && m.Pool },
+		User:    "the first boot, which proves that its announcements are of this pool",
+		Until:   untilRotated,
+		Worth:   OfMachine,
 	},
 	{
 		Name: "token/{pool}", Is: "bootstrap token of a pool",
 		Path:  plan.BootstrapConf,
-		Roles: onWorkers, When: "a pool's document", applies: isPool,
-		User:  "kubelet asks for its first certificate; the first boot then removes it",
-		Until: "the token ends: `tokenLifetime`",
-		Worth: OfJoin,
+		Roles: onWorkers, When: "a pool's document",
+		applies: func(_ *plan.Plan, m *plan.Machine) bool { return m.Pool },
+		User:    "kubelet asks for its first certificate; the first boot then removes it",
+		Until:   "the token ends: `tokenLifetime`",
+		Worth:   OfJoin,
 	},
 	{
 		Name: "token/{pool} of each pool", Is: "the same token as a Secret",
@@ -267,29 +278,3 @@ var Kinds = []Kind{
 		holdings: secretFiles,
 	},
 }
-
-// signsOnline reports whether control planes sign the certificates of kubelets.
-func signsOnline(p *plan.Plan, _ *plan.Machine) bool { return p.OnlineSigning }
-
-// hasOwnEtcd reports whether kiln sets up the etcd of the cluster.
-func hasOwnEtcd(p *plan.Plan, _ *plan.Machine) bool {
-	return p.Config.Spec.ControlPlane.Etcd.External == nil
-}
-
-// hasVIP reports whether kube-vip carries the endpoint's address.
-func hasVIP(p *plan.Plan, _ *plan.Machine) bool { return p.VIP.IsValid() }
-
-// isMember reports whether m is a member of etcd.
-func isMember(_ *plan.Plan, m *plan.Machine) bool { return m.EtcdMember }
-
-// isNamed reports whether m is a named machine, whose document is its own.
-func isNamed(_ *plan.Plan, m *plan.Machine) bool { return !m.Pool }
-
-// announces reports whether m is a named machine that announces the state of its first boot.
-func announces(_ *plan.Plan, m *plan.Machine) bool { return m.Announces() && !m.Pool }
-
-// poolAnnounces reports whether m is a pool whose machines do that.
-func poolAnnounces(_ *plan.Plan, m *plan.Machine) bool { return m.Announces() && m.Pool }
-
-// isPool reports whether m is a pool, whose machines join with one token.
-func isPool(_ *plan.Plan, m *plan.Machine) bool { return m.Pool }

@@ -79,8 +79,8 @@ func UnlistedFiles(dir string) (names []string, err error) {
 	return names, err
 }
 
-// walkBeside calls see with the path, and the path below the folder of a review twin, of all that is
-// in it but not in a folder that its INDEX names. It does nothing for a folder that is no twin.
+// walkBeside calls see for all that is in the folder of a review twin and not in a folder that its
+// INDEX names, with the path, and the path below the twin. It does nothing if dir is no twin.
 func walkBeside(dir string, see func(name, below string, e fs.DirEntry) error) error {
 	twin := render.ReadTwin(dir)
 	if twin == nil {

@@ -11,6 +11,7 @@ import (
 
 	"kiln.dev/kiln/render/machine/layout"
 	"kiln.dev/kiln/render/plan"
+	"kiln.dev/kiln/render/twin/change"
 )
 
 // Machine is what is known of one machine, or of the operator if it has no name.
@@ -269,34 +270,21 @@ func (s *scanner) rotates() bool {
 
 // shown returns the certificates of the lines that a review twin shows.
 func shown(lines []string) (list []Entry) {
-	for _, line := range lines {
-		text, ok := strings.CutPrefix(line, "certificate")
-		_, parts, found := strings.Cut(text, ": ")
-		if !ok || !found {
-			continue
+	for _, c := range (&change.Entry{Shown: lines}).Certificates() {
+		e := Entry{
+			Kind: Certificate, Subject: visible(c.Subject), Issuer: visible(c.Issuer),
+			CA: slices.Contains(strings.Split(c.For, ","), "ca"),
 		}
-		e := Entry{Kind: Certificate}
-		for part := range strings.SplitSeq(parts, "; ") {
-			word, value, _ := strings.Cut(part, " ")
-			value = visible(value)
-			at, err := time.Parse(time.RFC3339, value)
-			switch {
-			case word == "subject":
-				e.Subject = value
-			case word == "issuer":
-				e.Issuer = value
-			case word == "names":
-				e.SANs = strings.Split(value, ",")
-			case word == "for":
-				e.CA = slices.Contains(strings.Split(value, ","), "ca")
-			case word == "from" && err == nil:
-				e.Begins = moment(at)
-			case word == "until" && err == nil:
-				e.Ends = moment(at)
-			}
+		for _, name := range c.Names {
+			e.SANs = append(e.SANs, visible(name))
 		}
-		if e.Ends == nil {
+		if !c.NotBefore.IsZero() {
+			e.Begins = moment(c.NotBefore)
+		}
+		if c.NotAfter.IsZero() {
 			e.Fault = "the line of the review twin has no date"
+		} else {
+			e.Ends = moment(c.NotAfter)
 		}
 		list = append(list, e)
 	}

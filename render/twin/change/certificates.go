@@ -65,7 +65,7 @@ func commas(list string) []string {
 // order, and others by their places. A certificate that is in one list alone has an empty one
 // beside it.
 func pairCertificates(old, new []certificate) (pairs [][2]certificate) {
-	if len(old) > 1 || len(new) > 1 {
+	if len(old) != 1 || len(new) != 1 {
 		for i := range old {
 			key := old[i].parts["fingerprint"]
 			j := slices.IndexFunc(new, func(c certificate) bool {
@@ -83,15 +83,8 @@ func pairCertificates(old, new []certificate) (pairs [][2]certificate) {
 		}
 		return pairs
 	}
-	for i := range max(len(old), len(new)) {
-		var pair [2]certificate
-		if i < len(old) {
-			pair[0] = old[i]
-		}
-		if i < len(new) {
-			pair[1] = new[i]
-		}
-		pairs = append(pairs, pair)
-	}
-	return pairs
+	var pair [2]certificate
+	copy(pair[:1], old)
+	copy(pair[1:], new)
+	return [][2]certificate{pair}
 }

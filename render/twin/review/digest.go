@@ -56,7 +56,11 @@ func Digest(m *change.Machine) string {
 // NodeDigest returns the Digest of a machine of a plan, whose document ends at until.
 func NodeDigest(p *plan.Plan, m *plan.Machine, until time.Time, n *node.Node) string {
 	planned := plannedMachine(p, m, until)
-	planned.Entries = twinEntries(n)
+	planned.Entries = nodeEntries(n)
+	slices.SortFunc(planned.Entries, compareEntries)
+	planned.Entries = slices.CompactFunc(planned.Entries, func(a, b *change.Entry) bool {
+		return a.Key == b.Key // a twin has each once
+	})
 	return Digest(planned)
 }
 

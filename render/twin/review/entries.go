@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -74,13 +73,6 @@ func nodeEntries(n *node.Node) change.Entries {
 		}
 	}
 	return out
-}
-
-// twinEntries returns the entries of a machine as a twin has them: sorted, and each once.
-func twinEntries(n *node.Node) change.Entries {
-	list := nodeEntries(n)
-	slices.SortFunc(list, func(a, b *change.Entry) int { return a.Compare(b.Key) })
-	return slices.CompactFunc(list, func(a, b *change.Entry) bool { return a.Key == b.Key })
 }
 
 // readable returns the content of a file as people read it: API objects are YAML for them, a line

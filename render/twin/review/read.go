@@ -102,7 +102,7 @@ func ReadFrom(open func(name string) ([]byte, error)) (*change.Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.Entries = sortedEntries(entries)
+	c.Entries = slices.SortedFunc(maps.Values(entries), compareEntries)
 	all := 0
 	for _, m := range c.Machines {
 		entries, err := r.folder(plan.Folder(m.Name, m.Pool))
@@ -113,7 +113,7 @@ func ReadFrom(open func(name string) ([]byte, error)) (*change.Cluster, error) {
 			return nil, fmt.Errorf("%s: the machines have more than %d entries together: this is "+
 				"no review twin", IndexFile, maxEntries)
 		}
-		m.Entries = sortedEntries(entries)
+		m.Entries = slices.SortedFunc(maps.Values(entries), compareEntries)
 	}
 	return c, nil
 }
@@ -321,8 +321,4 @@ func readEntry(head string, below []string) (e *change.Entry, ok bool) {
 	return nil, false
 }
 
-// sortedEntries returns the entries in the order of their keys.
-func sortedEntries(set map[change.Key]*change.Entry) (out change.Entries) {
-	compare := func(a, b *change.Entry) int { return a.Compare(b.Key) }
-	return slices.SortedFunc(maps.Values(set), compare)
-}
+func compareEntries(a, b *change.Entry) int { return a.Compare(b.Key) }

@@ -86,7 +86,7 @@ func (t *Twin) Add(i int, n *node.Node) error {
 		}
 		t.entries[keys[j]] = e
 	}
-	slices.SortFunc(list, func(a, b *change.Entry) int { return a.Compare(b.Key) })
+	slices.SortFunc(list, compareEntries)
 	m := t.cluster.Machines[i]
 	m.Twin, m.Entries = listedDigest(n), slices.Compact(list)
 	return nil

@@ -54,7 +54,9 @@ func Write(c *change.Cluster) map[string][]byte {
 	writeFolder(out, path.Join(sharedFolder, "all"), "", all)
 	groups := map[string][]change.Entries{}
 	for _, m := range c.Machines {
-		groups[group(m)] = append(groups[group(m)], without(m.Entries, all))
+		own := slices.DeleteFunc(slices.Clone(m.Entries),
+			func(e *change.Entry) bool { return all[e] })
+		groups[group(m)] = append(groups[group(m)], own)
 	}
 	common := map[string]map[*change.Entry]bool{}
 	for name, list := range groups {
@@ -87,7 +89,7 @@ func writeMachine(out map[string][]byte, m *change.Machine, all, common map[*cha
 			own[e] = true
 		}
 	}
-	for _, e := range sortEntries(common) {
+	for _, e := range slices.SortedFunc(maps.Keys(common), compareEntries) {
 		if !keys[e.Key] {
 			fmt.Fprintf(&head, "without %s %s\n", e.Kind, e.ID)
 		}
@@ -116,22 +118,6 @@ func sharedEntries(machines []change.Entries, enough int) map[*change.Entry]bool
 	return out
 }
 
-// without returns the entries of a list that are not in a set.
-func without(list change.Entries, set map[*change.Entry]bool) (out change.Entries) {
-	for _, e := range list {
-		if !set[e] {
-			out = append(out, e)
-		}
-	}
-	return out
-}
-
-// sortEntries returns the entries of a set in the order of their keys.
-func sortEntries(set map[*change.Entry]bool) []*change.Entry {
-	compare := func(a, b *change.Entry) int { return a.Compare(b.Key) }
-	return slices.SortedFunc(maps.Keys(set), compare)
-}
-
 // writeFolder adds a folder with its INDEX and its files. It adds nothing if the INDEX would be
 // empty.
 func writeFolder(out map[string][]byte, dir, head string, entries map[*change.Entry]bool) {
@@ -139,7 +125,7 @@ func writeFolder(out map[string][]byte, dir, head string, entries map[*change.En
 		return
 	}
 	index := bytes.NewBufferString(head)
-	for _, e := range sortEntries(entries) {
+	for _, e := range slices.SortedFunc(maps.Keys(entries), compareEntries) {
 		index.WriteString(entryLines(e))
 		if e.Kind == "file" && e.Content != nil {
 			out[dir+e.ID] = e.Content
