@@ -106,7 +106,7 @@ func (f *Folder) restrict(ours bool) error {
 	if f.Shared {
 		open &= 0o022
 	}
-	if f.Mode != 0o600 || open == 0 || !modes {
+	if f.Mode != 0o600 || open == 0 {
 		return nil
 	}
 	if ours {

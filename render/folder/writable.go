@@ -11,7 +11,7 @@ import (
 // do that.
 func WritableByAll(name string) string {
 	whole, err := filepath.Abs(name)
-	if err != nil || !modes {
+	if err != nil {
 		return ""
 	}
 	for dir := filepath.Dir(whole); ; dir = filepath.Dir(dir) {

@@ -4,10 +4,12 @@ package serve
 
 import (
 	"fmt"
+	"math"
 	"net"
 	"net/http"
 	"net/netip"
 	"sync"
+	"syscall"
 )
 
 // Bounds of the open connections. Each has a file, and what it sends opens another one; the rest of
@@ -143,4 +145,14 @@ func (d *Door) count(from netip.Addr, n int) {
 	if d.of[from] += n; d.of[from] == 0 {
 		delete(d.of, from)
 	}
+}
+
+// openFiles returns the number of files that the system lets the program open. Go has raised it to
+// what the system allows at most (package os, since Go 1.19).
+func openFiles() int {
+	var limit syscall.Rlimit
+	if syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit) != nil {
+		return 1024
+	}
+	return int(min(uint64(limit.Cur), math.MaxInt32))
 }

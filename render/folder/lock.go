@@ -1,5 +1,3 @@
-//go:build unix
-
 package folder
 
 import (
@@ -9,10 +7,8 @@ import (
 	"syscall"
 )
 
-// modes is true: mode bits keep other users out. nonblock opens a pipe without waiting for its
-// other end; nofollow refuses to open a link.
+// nonblock opens a pipe without waiting for its other end; nofollow refuses to open a link.
 const (
-	modes    = true
 	nonblock = syscall.O_NONBLOCK
 	nofollow = syscall.O_NOFOLLOW
 )
