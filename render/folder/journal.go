@@ -53,7 +53,7 @@ func (m Mark) Changed() bool { return Now().changes > m.changes }
 func (m Mark) Unsynced() []Unsynced {
 	journal.Lock()
 	defer journal.Unlock()
-	return append([]Unsynced(nil), journal.unsynced[m.unsynced:]...)
+	return slices.Clone(journal.unsynced[m.unsynced:])
 }
 
 // NoteChange notes that a file or folder has got its name, or lost it, here or by other code.
@@ -68,19 +68,13 @@ func noteUnsynced(path string, err error) {
 	if err == nil {
 		return
 	}
-	u := Unsynced{filepath.Clean(path), cause(err)}
+	if failed := (*os.PathError)(nil); errors.As(err, &failed) {
+		err = failed.Err // its path may be that of the folder
+	}
+	u := Unsynced{filepath.Clean(path), err}
 	journal.Lock()
 	defer journal.Unlock()
 	if !slices.ContainsFunc(journal.unsynced, func(v Unsynced) bool { return v.Path == u.Path }) {
 		journal.unsynced = append(journal.unsynced, u)
 	}
-}
-
-// cause returns an error of a file without the file's name, which may be that of its folder.
-func cause(err error) error {
-	var failed *os.PathError
-	if errors.As(err, &failed) {
-		return failed.Err
-	}
-	return err
 }

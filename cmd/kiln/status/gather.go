@@ -14,7 +14,6 @@ import (
 	"kiln.dev/kiln/cmd/kiln/apiserver"
 	"kiln.dev/kiln/render/facts/node"
 	"kiln.dev/kiln/render/fleet/running"
-	"kiln.dev/kiln/render/plan"
 	"kiln.dev/kiln/render/twin/change"
 	"kiln.dev/kiln/render/twin/review"
 )
@@ -249,7 +248,8 @@ func (r *Report) pods(list []apiserver.Pod, all bool, state *change.Cluster) {
 		}
 	}
 	wanted := []string{server, "kube-controller-manager", "kube-scheduler"}
-	if len(voting) > 0 || hasEtcd(state) { // else it runs on machines of its own, or elsewhere
+	if len(voting) > 0 || state != nil && slices.ContainsFunc(state.Members(),
+		func(m *change.Machine) bool { return m.Role == node.ControlPlane }) { // else it runs on machines of its own, or elsewhere
 		wanted = append(wanted, etcd)
 		r.Etcd = &Etcd{}
 	}
@@ -273,14 +273,6 @@ func (r *Report) pods(list []apiserver.Pod, all bool, state *change.Cluster) {
 		}
 	}
 	r.problems("no static pod on ", missing)
-}
-
-// hasEtcd reports whether the control planes of a state run etcd.
-func hasEtcd(state *change.Cluster) bool {
-	manifest := change.Key{Kind: "file", ID: plan.ManifestsDir + "/etcd.yaml"}
-	return state != nil && slices.ContainsFunc(state.Machines, func(m *change.Machine) bool {
-		return m.Role == node.ControlPlane && m.Entries.Find(manifest) != nil
-	})
 }
 
 // objects asks for the marker, which says whether the API objects were applied, and which.

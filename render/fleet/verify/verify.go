@@ -62,7 +62,10 @@ func Compare(n *node.Node, l *Listing) *Report {
 	for _, path := range paths(n) {
 		c.known[path] = true
 	}
-	c.document(n)
+	// Before the first step of its hook a machine was made from the document whose list it has.
+	if f := n.File(node.List); f != nil {
+		c.Other = cmp.Or(l.made, l.list, sum(f.Content)) != sum(f.Content)
+	}
 	c.files(n)
 	c.units(n)
 	for _, path := range l.pods {
@@ -89,14 +92,6 @@ func (c *comparison) add(object, kind, how string) {
 		Finding{wording.Visible(object, ""), kind, wording.Visible(how, "")})
 }
 
-// document compares the identity of the document that the machine was made from. Before the first
-// step of its hook that is the one whose list it has.
-func (c *comparison) document(n *node.Node) {
-	if f := n.File(node.List); f != nil {
-		c.Other = cmp.Or(c.l.made, c.l.list, sum(f.Content)) != sum(f.Content)
-	}
-}
-
 func (c *comparison) files(n *node.Node) {
 	removed := layout.Retired(n)
 	for i := range n.Files {
@@ -112,7 +107,9 @@ func (c *comparison) files(n *node.Node) {
 		if !c.is(f.Path, file) {
 			continue
 		}
-		if e.sum != sum(f.Content) && !c.written(f) {
+		// The hook may write the members of etcd into the manifest of one that joined them.
+		joined := f.Path == etcdManifest && c.l.alike == sum(alike(f.Content))
+		if e.sum != sum(f.Content) && !joined {
 			c.add(f.Path, Changed, "not what was rendered")
 		}
 		c.rights(f.Path, f.Mode, f.User, f.Group)
@@ -130,12 +127,6 @@ func (c *comparison) files(n *node.Node) {
 			}
 		}
 	}
-}
-
-// written reports whether the file is as rendered but for what the hook may have written to it: the
-// members of etcd, in the manifest of a member that joined them.
-func (c *comparison) written(f *node.File) bool {
-	return f.Path == etcdManifest && c.l.alike == sum(alike(f.Content))
 }
 
 // is reports whether the path is of that kind, and adds a finding if it is not.
@@ -201,14 +192,12 @@ func (c *comparison) units(n *node.Node) {
 // system.
 func (c *comparison) foreign(path, what string) {
 	system := strings.HasPrefix(path, "/usr/") || strings.HasPrefix(path, "/lib/")
-	if !system && path != "/dev/null" && !c.known[path] && !c.found(path) {
+	found := slices.ContainsFunc(c.Findings, func(f Finding) bool {
+		return f.Object == wording.Visible(path, "")
+	})
+	if !system && path != "/dev/null" && !c.known[path] && !found {
 		c.add(path, Unit, what+", and is not in the document")
 	}
-}
-
-func (c *comparison) found(object string) bool {
-	object = wording.Visible(object, "")
-	return slices.ContainsFunc(c.Findings, func(f Finding) bool { return f.Object == object })
 }
 
 const etcdManifest = plan.ManifestsDir + "/etcd.yaml"

@@ -15,7 +15,6 @@ import (
 	"kiln.dev/kiln/pki"
 	"kiln.dev/kiln/render/facts/once"
 	"kiln.dev/kiln/render/plan"
-	"kiln.dev/kiln/templates"
 )
 
 // Cluster is a cluster ready to be rendered machine by machine: what many machines share has been
@@ -60,15 +59,6 @@ type restore struct {
 type hook struct {
 	boot, report, steps []byte
 	reads               map[string]bool
-}
-
-// newHook returns a hook of these programs. That of snapshots reads variables too.
-func newHook(boot, report, steps string) *hook {
-	h := &hook{[]byte(boot), []byte(report), []byte(steps), map[string]bool{}}
-	for _, m := range variable.FindAllStringSubmatch(boot+report+steps+templates.Backup, -1) {
-		h.reads[m[1]] = true
-	}
-	return h
 }
 
 var variable = regexp.MustCompile(`\$\{?([a-z_]+)`)

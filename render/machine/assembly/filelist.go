@@ -38,8 +38,10 @@ func (t *tree) addFileList() error {
 		sum, owner := sha256.Sum256(f.Content), listedOwner(f.User, f.Group)
 		fmt.Fprintf(&b, "%x %04o %s %s\n", sum[:listedHash], f.Mode, owner, f.Path)
 	}
-	for _, path := range t.absentPaths() {
-		fmt.Fprintf(&b, "none - - %s\n", path)
+	if t.m.Pool {
+		// A kubelet that asks for its certificate would use an identity that an earlier
+		// installation or the image left there.
+		fmt.Fprintf(&b, "none - - %s\nnone - - %s\n", plan.KubeletConf, plan.KubeletCurrent)
 	}
 	for _, l := range t.n.Links {
 		fmt.Fprintf(&b, "link %s - %s\n", l.Target, l.Path)
@@ -82,15 +84,6 @@ func listedOwner(user, group string) string {
 		return "-"
 	}
 	return owner
-}
-
-// absentPaths returns the paths that must not exist: a kubelet that asks for its certificate would
-// use an identity that an earlier installation or the image left there.
-func (t *tree) absentPaths() []string {
-	if !t.m.Pool {
-		return nil
-	}
-	return []string{plan.KubeletConf, plan.KubeletCurrent}
 }
 
 // checkListable fails if the first boot could not read a line of the list of files. The paths in

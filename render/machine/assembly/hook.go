@@ -23,8 +23,14 @@ func (t *tree) addHook() error {
 	steps, holds := t.steps(), t.conditions()
 	key := fmt.Sprint(steps, functions, holds)
 	h := t.hooks.Of([]byte(key), func() *hook {
-		return newHook(templates.Boot(holds), templates.Report(holds),
-			templates.Steps(holds, steps, functions))
+		h := &hook{[]byte(templates.Boot(holds)), []byte(templates.Report(holds)),
+			[]byte(templates.Steps(holds, steps, functions)), map[string]bool{}}
+		// That of snapshots reads variables too.
+		all := slices.Concat(h.boot, h.report, h.steps, []byte(templates.Backup))
+		for _, m := range variable.FindAllSubmatch(all, -1) {
+			h.reads[string(m[1])] = true
+		}
+		return h
 	})
 	for _, f := range []struct {
 		path    string
@@ -117,7 +123,11 @@ func (t *tree) machineData(h *hook) string {
 		set("etcd_member", m.Name)
 		set("etcd_url", m.EtcdPeerURL())
 		set("etcd_cluster", t.Public.EtcdCluster())
-		set("etcd_deadline", t.etcdDeadline())
+		deadline := epoch(t.Public.FormationDeadline)
+		if t.Public.EtcdRuns() && !t.hasSnapshot() { // only a member with a snapshot may begin
+			deadline = "0"
+		}
+		set("etcd_deadline", deadline)
 	}
 	if t.backup() != nil {
 		set("backup_directory", t.backup().Directory)

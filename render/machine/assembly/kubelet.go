@@ -23,7 +23,14 @@ func (t *tree) addKubelet() error {
 		return conf.noPeriod
 	}
 	t.addFile(plan.KubeletConfig, 0o600, string(conf.text), "the kubelet's configuration")
-	t.addShutdownDelay(conf.shutdown)
+	// Without logind's setting the kubelet would write this file itself, where nobody reviews it.
+	// With cloud-init it still does so until the next boot, because logind starts before the files
+	// are written.
+	if conf.shutdown > 0 {
+		t.addFile("/etc/systemd/logind.conf.d/90-kiln.conf", 0o644,
+			"[Login]\nInhibitDelayMaxSec="+seconds(conf.shutdown)+"\n",
+			"time for pods to end at shutdown", t.m.Settings.Paths("kubelet")...)
+	}
 	t.addUnit("kubelet.service", true, false)
 	dropIn := templates.KubeletDropIn
 	if t.m.Pool {
@@ -35,18 +42,6 @@ func (t *tree) addKubelet() error {
 	t.addFile(plan.KubeletDropIn, 0o600, dropIn(command[0], command[1:]...),
 		"the kubelet's command line", from...)
 	return nil
-}
-
-// addShutdownDelay lets the kubelet delay a shutdown for as long as its configuration gives pods to
-// end. Without logind's setting the kubelet would write this file itself, where nobody reviews it.
-// With cloud-init the kubelet still does so until the next boot, because logind starts before the
-// files are written.
-func (t *tree) addShutdownDelay(period time.Duration) {
-	if period > 0 {
-		t.addFile("/etc/systemd/logind.conf.d/90-kiln.conf", 0o644,
-			"[Login]\nInhibitDelayMaxSec="+seconds(period)+"\n",
-			"time for pods to end at shutdown", t.m.Settings.Paths("kubelet")...)
-	}
 }
 
 // shutdownPeriod returns how long a kubelet's configuration gives pods to end.

@@ -46,15 +46,6 @@ var snapshotPath = regexp.MustCompile(`^(/[A-Za-z0-9._-]+)+$`)
 // hasSnapshot reports whether this machine restores the snapshot.
 func (t *tree) hasSnapshot() bool { return t.m.EtcdMember && t.m.Name == t.restore.machine }
 
-// etcdDeadline returns until when this member may begin a cluster, as seconds since 1970. In a
-// restored or imported cluster only a member with a snapshot may begin one; the others have 0.
-func (t *tree) etcdDeadline() string {
-	if t.Public.EtcdRuns() && !t.hasSnapshot() {
-		return "0"
-	}
-	return epoch(t.Public.FormationDeadline)
-}
-
 // etcdSteps returns the hook's steps for etcd, which come before the kubelet.
 func (t *tree) etcdSteps() []string {
 	switch {

@@ -47,10 +47,7 @@ func (r *Cluster) OwnPods(m *plan.Machine) map[string][]byte {
 // fileContent returns the content of a file of the user's. A static pod gets the digests of the
 // lock. One that cannot be read stays as it is, and package check says why.
 func (r *Cluster) fileContent(f config.File) []byte {
-	text := []byte(f.Content)
-	if f.ContentFrom != "" {
-		text = r.Plan.Config.Text(f.ContentFrom)
-	}
+	text := r.content(f.Content, f.ContentFrom)
 	if path.Dir(f.Path) == plan.ManifestsDir {
 		if pinned, err := r.pin(text, nil); err == nil {
 			return pinned

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"kiln.dev/kiln/pki"
+	"kiln.dev/kiln/render/config"
 	"kiln.dev/kiln/render/facts/node"
 	"kiln.dev/kiln/render/facts/target"
 	"kiln.dev/kiln/render/plan"
@@ -40,7 +41,10 @@ func AddSystemFiles(
 			command("ntpServers", "-systemctl --no-block try-restart "+service.Unit)
 		}
 	}
-	u := updatesOf(m)
+	var u updates
+	if s.Updates.Policy == config.UpdatesNone {
+		noUpdates[m.System.Updater](&u)
+	}
 	add("updates", u.files...)
 	for _, line := range u.commands {
 		command("updates", line)

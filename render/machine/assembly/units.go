@@ -28,17 +28,12 @@ func (t *tree) addUnitWith(
 	if enabled {
 		// A preset would not do: systemd reads presets only without a machine-id, and an image that
 		// was booted before has one.
+		by := "multi-user.target"
+		if strings.HasSuffix(name, ".timer") {
+			by = "timers.target"
+		}
 		t.n.Links = append(t.n.Links, node.Link{
-			Path:   plan.UnitDir + "/" + wantedBy(name) + ".wants/" + name,
-			Target: "../" + name,
+			Path: plan.UnitDir + "/" + by + ".wants/" + name, Target: "../" + name,
 		})
 	}
-}
-
-// wantedBy returns the target that starts an enabled unit of kiln.
-func wantedBy(name string) string {
-	if strings.HasSuffix(name, ".timer") {
-		return "timers.target"
-	}
-	return "multi-user.target"
 }

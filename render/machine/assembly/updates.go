@@ -3,10 +3,8 @@ package assembly
 import (
 	"strings"
 
-	"kiln.dev/kiln/render/config"
 	"kiln.dev/kiln/render/facts/node"
 	"kiln.dev/kiln/render/facts/target"
-	"kiln.dev/kiln/render/plan"
 )
 
 // updates collects what a policy of updates asks for.
@@ -51,12 +49,4 @@ var noUpdates = map[target.Updater]func(*updates){
 	target.DNFAutomatic: func(u *updates) {
 		u.mask("dnf-automatic.timer", "dnf-automatic-install.timer", "dnf5-automatic.timer")
 	},
-}
-
-// updatesOf returns what a machine's policy asks for; nothing with policy image.
-func updatesOf(m *plan.Machine) (u updates) {
-	if m.Settings.Updates.Policy == config.UpdatesNone {
-		noUpdates[m.System.Updater](&u)
-	}
-	return u
 }

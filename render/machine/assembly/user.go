@@ -171,9 +171,9 @@ func (t *tree) userScripts() (pre, post []string) {
 }
 
 // content returns the content that the configuration holds inline or names by a file.
-func (t *tree) content(inline, from string) []byte {
+func (r *Cluster) content(inline, from string) []byte {
 	if from != "" {
-		return t.Plan.Config.Text(from)
+		return r.Plan.Config.Text(from)
 	}
 	return []byte(inline)
 }

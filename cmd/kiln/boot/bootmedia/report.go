@@ -41,6 +41,10 @@ func (n *Netboot) Report(
 
 // ReportJSON prints the report for programs. It fails if out does.
 func (n *Netboot) ReportJSON(out io.Writer, r *media.Result, c *render.Changes) error {
+	noScript := []string{}
+	for _, s := range r.Skipped {
+		noScript = append(noScript, s.String())
+	}
 	return term.JSON(out, struct {
 		Folder    string       `json:"folder"`
 		Machines  []media.Boot `json:"machines"`
@@ -50,17 +54,9 @@ func (n *Netboot) ReportJSON(out io.Writer, r *media.Result, c *render.Changes) 
 		Removed   []string     `json:"removed"`
 		Unchanged int          `json:"unchanged"`
 	}{
-		n.Out, r.Boots, term.NonNil(skipReasons(r)), term.NonNil(n.MissingKernels(r)),
+		n.Out, r.Boots, noScript, term.NonNil(n.MissingKernels(r)),
 		term.NonNil(c.Written), term.NonNil(c.Removed), c.Unchanged,
 	})
-}
-
-// skipReasons returns a line for each machine without a script, with the reason.
-func skipReasons(r *media.Result) (lines []string) {
-	for _, s := range r.Skipped {
-		lines = append(lines, s.String())
-	}
-	return lines
 }
 
 // holders returns words for the machines whose documents hold secrets.

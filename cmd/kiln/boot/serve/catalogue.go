@@ -256,10 +256,9 @@ func (c *catalogue) machines(poolLimit int) (n int) {
 	return n
 }
 
-// add adds an item at its path.
 func (c *catalogue) add(it *item) error { return c.addAt(it.path, it) }
 
-// addAt adds an item at a path. It fails if the path has another item.
+// addAt fails if the path has another item.
 func (c *catalogue) addAt(path string, it *item) error {
 	if other := c.items[path]; other != nil {
 		return fmt.Errorf("%s: is both %s and %s; one URL cannot be both", path,

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"os"
 	"time"
 )
 
@@ -29,7 +30,7 @@ func confirm(conn net.Conn) error {
 	end := time.Now().Add(confirmTime)
 	_ = conn.SetDeadline(end) // if it cannot be set, the next read fails
 	switch n, err := io.Copy(io.Discard, io.LimitReader(conn, maxHeader)); {
-	case isTimeout(err):
+	case errors.Is(err, os.ErrDeadlineExceeded):
 		return errUnconfirmed
 	case err != nil:
 		return errCutOff
@@ -49,10 +50,4 @@ func confirm(conn net.Conn) error {
 		}
 		time.Sleep(pollTime)
 	}
-}
-
-// isTimeout reports whether an error comes from a deadline.
-func isTimeout(err error) bool {
-	var timeout net.Error
-	return errors.As(err, &timeout) && timeout.Timeout()
 }

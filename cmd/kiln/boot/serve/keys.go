@@ -1,8 +1,6 @@
 package serve
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"maps"
 	"slices"
@@ -82,8 +80,7 @@ func (c *catalogue) secrets(name string) (key private.Secret, document string, e
 		a.Key = templates.AnnounceKey(f.Content)
 	}
 	if f := u.Node().File(node.List); f != nil {
-		sum := sha256.Sum256(f.Content)
-		a.document = hex.EncodeToString(sum[:])
+		a.document = hexSum(f.Content, 0)
 	}
 	if a.Key == nil {
 		return nil, "", errors.New("its document has no key of announcements")

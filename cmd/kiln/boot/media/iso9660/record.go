@@ -28,20 +28,16 @@ func ucs2(s string) string {
 }
 
 // both16 and both32 return a number in both byte orders, little-endian first (ECMA-119 7.2.3,
-// 7.3.3).
+// 7.3.3). maxFiles, maxDepth folders above each file, and maxImage bound all numbers.
 func both16(n int) []byte {
-	return binary.BigEndian.AppendUint16(binary.LittleEndian.AppendUint16(nil, short(n)), short(n))
+	return binary.BigEndian.AppendUint16(
+		binary.LittleEndian.AppendUint16(nil, uint16(n)), uint16(n))
 }
 
 func both32(n int) []byte {
-	return binary.BigEndian.AppendUint32(binary.LittleEndian.AppendUint32(nil, long(n)), long(n))
+	return binary.BigEndian.AppendUint32(
+		binary.LittleEndian.AppendUint32(nil, uint32(n)), uint32(n))
 }
-
-// short converts a count of folders: maxFiles, and maxDepth folders above each file, bound it.
-func short(n int) uint16 { return uint16(n) }
-
-// long converts a size or a place: maxImage and maxFiles bound both.
-func long(n int) uint32 { return uint32(n) }
 
 // date is the date of every record: 1 January 1980, 00:00 UTC, the first day that every file system
 // can hold.
@@ -120,13 +116,12 @@ func (t tree) pathRecord(e *entry, big bool) []byte {
 		id = t.identifier(e)
 	}
 	out := []byte{byte(len(id)), 0}
+	var order binary.AppendByteOrder = binary.LittleEndian
 	if big {
-		out = binary.BigEndian.AppendUint32(out, long(e.extent[t]))
-		out = binary.BigEndian.AppendUint16(out, short(e.parent.number[t]))
-	} else {
-		out = binary.LittleEndian.AppendUint32(out, long(e.extent[t]))
-		out = binary.LittleEndian.AppendUint16(out, short(e.parent.number[t]))
+		order = binary.BigEndian
 	}
+	out = order.AppendUint32(out, uint32(e.extent[t]))
+	out = order.AppendUint16(out, uint16(e.parent.number[t]))
 	return even(append(out, id...))
 }
 
@@ -155,9 +150,11 @@ func (l *layout) descriptor(t tree) []byte {
 	copy(out[124:], both16(1))
 	copy(out[128:], both16(sector))
 	copy(out[132:], both32(l.tables[t].size))
-	binary.LittleEndian.PutUint32(out[140:], long(l.tables[t].little))
-	binary.BigEndian.PutUint32(out[148:], long(l.tables[t].big))
-	copy(out[156:190], t.rootRecord(l.root))
+	binary.LittleEndian.PutUint32(out[140:], uint32(l.tables[t].little))
+	binary.BigEndian.PutUint32(out[148:], uint32(l.tables[t].big))
+	root := t.record(l.root, "\x00", false)[:34] // a descriptor has room for 34 bytes
+	root[0] = 34
+	copy(out[156:190], root)
 	field(190, 318, "") // the volume set
 	field(318, 446, "") // the publisher
 	field(446, 574, text(preparer))
@@ -174,13 +171,6 @@ func (l *layout) descriptor(t tree) []byte {
 
 // preparer names the program that made the image, by which Made knows its own.
 const preparer = "KILN"
-
-// rootRecord returns the root's record for a descriptor, which has room for 34 bytes.
-func (t tree) rootRecord(root *entry) []byte {
-	out := t.record(root, "\x00", false)[:34]
-	out[0] = 34
-	return out
-}
 
 // Made reports whether head, the first HeadSize bytes of a file, begins an image that this package
 // made.
