@@ -1,9 +1,10 @@
 package templates_test
 
 import (
-	"slices"
 	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/require"
 )
 
 // marks returns what the hook wrote to the Node, in its order.
@@ -13,9 +14,7 @@ func (m *aMachine) marks() (hook []string) {
 		`"kiln.dev/hook":"`
 	for _, line := range strings.Split(strings.TrimSuffix(m.read(m.world+"/marks"), "\n"), "\n") {
 		text, ok := strings.CutPrefix(line, begin)
-		if !ok {
-			m.t.Errorf("marked %s\nwant %s...", line, begin)
-		}
+		require.True(m.t, ok, "marked %s\nwant %s...", line, begin)
 		hook = append(hook, strings.TrimSpace(strings.TrimSuffix(text, `","kiln.dev/born":""}}}`)))
 	}
 	return hook
@@ -60,9 +59,7 @@ func TestBootAnnotatesNode(t *testing.T) {
 				if row.want == nil {
 					return
 				}
-				if got := m.marks(); !slices.Equal(got, row.want) {
-					t.Errorf("wrote %q, want %q", got, row.want)
-				}
+				require.Equal(t, row.want, m.marks())
 			})
 		})
 	}

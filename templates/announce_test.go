@@ -18,6 +18,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"kiln.dev/kiln/templates"
 	"kiln.dev/kiln/test/need"
 )
@@ -125,14 +127,11 @@ func (a *announcer) run() string {
 	must(a.t, cmd.Start())
 	late := time.AfterFunc(time.Minute, func() { _ = cmd.Process.Kill() })
 	defer late.Stop()
-	if err := cmd.Wait(); err != nil {
-		a.t.Fatalf("%v\n%s", err, out.String())
-	}
+	require.NoError(a.t, cmd.Wait(), out.String())
 	seen, err := os.ReadFile(a.dir + "/seen")
 	must(a.t, err)
-	if strings.Contains(string(seen), a.key) {
-		a.t.Errorf("a program got the key as an argument or in its environment")
-	}
+	require.NotContains(a.t, string(seen), a.key,
+		"a program got the key as an argument or in its environment")
 	return out.String()
 }
 
@@ -160,18 +159,14 @@ func TestAnnounceProves(t *testing.T) {
 		}
 		next()
 		a.answer = func(a *announcer, status string) int {
-			if status != want[len(want)-1] {
-				t.Errorf("got %q, want %q", status, want[len(want)-1])
-			}
+			require.Equal(t, want[len(want)-1], status)
 			if status != doneStatus {
 				next()
 			}
 			return http.StatusNoContent
 		}
 		a.run()
-		if len(a.got) != changes+1 {
-			t.Errorf("%d announcements, want %d", len(a.got), changes+1)
-		}
+		require.Len(t, a.got, changes+1)
 	})
 }
 
@@ -200,9 +195,7 @@ func TestAnnounceGoesOn(t *testing.T) {
 		want := []string{
 			`{"phase":"running","step":"done"}`, `{"phase":"stopped","step":"files"}`, doneStatus,
 		}
-		if strings.Join(a.got, "\n") != strings.Join(want, "\n") {
-			t.Errorf("the server took %q, want %q", a.got, want)
-		}
+		require.Equal(t, strings.Join(want, "\n"), strings.Join(a.got, "\n"))
 		var pauses []string
 		for i := range 70 {
 			pauses = append(pauses, "1", fmt.Sprint(min(i+1, 60)))
@@ -211,12 +204,8 @@ func TestAnnounceGoesOn(t *testing.T) {
 		slept, err := os.ReadFile(a.dir + "/slept")
 		must(t, err)
 		got := strings.Fields(string(slept))
-		if strings.Join(got, " ") != strings.Join(pauses, " ") {
-			t.Errorf("it slept for %v, want %v", got, pauses)
-		}
-		if !strings.Contains(out, "404") {
-			t.Errorf("its journal does not say why: %q", out)
-		}
+		require.Equal(t, strings.Join(pauses, " "), strings.Join(got, " "))
+		require.Contains(t, out, "404")
 	})
 }
 
@@ -243,9 +232,7 @@ func TestAnnounceWithoutServer(t *testing.T) {
 		a.server.URL = url
 		a.run()
 		a.server.Close()
-		if strings.Join(a.got, "") != doneStatus {
-			t.Errorf("the server took %q", a.got)
-		}
+		require.Equal(t, doneStatus, strings.Join(a.got, ""))
 	})
 }
 
@@ -263,9 +250,7 @@ func TestAnnounceHostileServer(t *testing.T) {
 			}
 			return http.StatusNoContent
 		}
-		if out := a.run(); len(out) > 1000 {
-			t.Errorf("it printed %d bytes", len(out))
-		}
+		require.LessOrEqual(t, len(a.run()), 1000)
 	})
 }
 
@@ -277,9 +262,7 @@ func TestBootAnnounces(t *testing.T) {
 		m := newMachine(t, shell, "worker")
 		m.document()
 		m.wantDone()
-		if started := m.read(m.world + "/announcing"); started != "" {
-			t.Errorf("it started %q", started)
-		}
+		require.Empty(t, m.read(m.world+"/announcing"))
 
 		const want = "--quiet --collect --unit kiln-announce sh %[1]s/etc/kiln/announce " +
 			"%[1]s/var/lib/kiln/status.json\n"
@@ -291,12 +274,8 @@ func TestBootAnnounces(t *testing.T) {
 			if fails {
 				m.know("no-announce", "")
 			}
-			if out := m.wantDone(); strings.Contains(out, "already") {
-				t.Errorf("output:\n%s", out)
-			}
-			if got := m.read(m.world + "/announcing"); got != fmt.Sprintf(want, m.root) {
-				t.Errorf("it started %q", got)
-			}
+			require.NotContains(t, m.wantDone(), "already")
+			require.Equal(t, fmt.Sprintf(want, m.root), m.read(m.world+"/announcing"))
 		}
 
 		m = newMachine(t, shell, "worker")
@@ -306,9 +285,7 @@ func TestBootAnnounces(t *testing.T) {
 		m.at("/etc/kiln/steps", "damaged")
 		m.wantFaults("FAULT file-damaged /etc/kiln/steps: not what was rendered; " +
 			"write the document to this machine again")
-		if got := m.read(m.world + "/announcing"); got != fmt.Sprintf(want, m.root) {
-			t.Errorf("it started %q", got)
-		}
+		require.Equal(t, fmt.Sprintf(want, m.root), m.read(m.world+"/announcing"))
 	})
 }
 
@@ -323,17 +300,11 @@ func TestAnnounceKey(t *testing.T) {
 		for i := range key {
 			key[i] ^= 0x36
 		}
-		if string(key) != digits {
-			t.Errorf("the key is %q, want %q", key, digits)
-		}
+		require.Equal(t, digits, string(key))
 		shown := strings.Join(templates.AnnounceShown(script, "announce/cp-1 g1"), "\n") + "\n"
-		if want := strings.Replace(script, digits, "<announce/cp-1 g1>", 1); shown != want {
-			t.Errorf("a reviewer sees %q, want %q", shown, want)
-		}
+		require.Equal(t, strings.Replace(script, digits, "<announce/cp-1 g1>", 1), shown)
 	}
 	for _, other := range []string{"", "exit 1\n", "api=x i=" + digits[1:] + "\n"} {
-		if key := templates.AnnounceKey([]byte(other)); key != nil {
-			t.Errorf("the key in %q is %q", other, key)
-		}
+		require.Nil(t, templates.AnnounceKey([]byte(other)), other)
 	}
 }

@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"kiln.dev/kiln/templates"
 )
 
@@ -136,21 +138,18 @@ func TestBackup(t *testing.T) {
 					name := e.Name()
 					if data, err := os.ReadFile(filepath.Join(dir, name)); err == nil &&
 						bytes.Equal(data, snapshot()) {
-						if _, err := time.Parse("etcd-cp-1-20060102T150405Z.db", name); err != nil {
-							t.Error(err)
-						}
+						_, err := time.Parse("etcd-cp-1-20060102T150405Z.db", name)
+						require.NoError(t, err)
 						name = "NEW"
 					}
 					left = append(left, name)
 				}
 				slices.Sort(left)
-				if !slices.Equal(left, row.left) {
-					t.Errorf("there are %q, want %q", left, row.left)
-				}
+				require.Equal(t, row.left, left)
 				pki := root + "/etc/etcd/pki"
-				if row.fault == "" && !strings.Contains(readText(t, world+"/curl"),
-					" -d {} --cacert "+pki+"/ca.crt --cert "+pki+"/server.crt ") {
-					t.Errorf("curl was told %s", readText(t, world+"/curl"))
+				if row.fault == "" {
+					require.Contains(t, readText(t, world+"/curl"),
+						" -d {} --cacert "+pki+"/ca.crt --cert "+pki+"/server.crt ")
 				}
 			})
 		}

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"kiln.dev/kiln/templates"
 	"kiln.dev/kiln/test/need"
 )
@@ -284,11 +286,9 @@ func TestChecks(t *testing.T) {
 			out, err := cmd.Output()
 			got := strings.ReplaceAll(string(out), m+"/root", "")
 			prefix, open := strings.CutSuffix(row.want, "…")
-			if err != nil || got != row.want && !(open && strings.HasPrefix(got, prefix) &&
-				got != "holds") {
-				t.Errorf("%s with %v %v: %q (%v), want %q", row.call, row.files, row.programs, got,
-					err, row.want)
-			}
+			require.NoError(t, err, "%v: %v %v", row.call, row.files, row.programs)
+			require.False(t, got != row.want && !(open && strings.HasPrefix(got, prefix) &&
+				got != "holds"), "%v: %v %v", row.call, row.files, row.programs)
 			// What a program prints is held against the wanted answer.
 			for i, word := range strings.Fields(row.call) {
 				if i == 0 || slices.Contains(printers, word) {
@@ -298,9 +298,8 @@ func TestChecks(t *testing.T) {
 			}
 		}
 		for name := range sourceFunctions(t, "checks") {
-			if !slices.Contains(parts, name) && (!holds[name] || !fails[name]) {
-				t.Errorf("%s is not tested to hold and to fail", name)
-			}
+			require.False(t, !slices.Contains(parts, name) && (!holds[name] || !fails[name]),
+				"%s is not tested to hold and to fail", name)
 		}
 	})
 }

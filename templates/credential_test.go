@@ -5,6 +5,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/require"
 )
 
 // remains reports whether the machine still holds a file.
@@ -33,14 +35,11 @@ func TestBootEndsCredential(t *testing.T) {
 		m := waits()
 		m.at(synced, "")
 		m.wantOverdue("FAULT object ")
-		if !m.remains(installKey) {
-			t.Error("it was removed although it is needed")
-		}
+		require.True(t, m.remains(installKey), "it was removed although it is needed")
 		m.know("clock", "1800600001\n")
 		m.wantOverdue("FAULT object ")
-		if m.remains(installKey) || m.remains("/etc/kubernetes/pki/install.crt") {
-			t.Error("it is still there")
-		}
+		require.False(t, m.remains(installKey))
+		require.False(t, m.remains("/etc/kubernetes/pki/install.crt"))
 		// Another control plane has applied the objects.
 		must(t, os.RemoveAll(m.world+"/rules"))
 		m.wantOverdue("FAULT object " + kubeSystem +
@@ -54,9 +53,7 @@ func TestBootEndsCredential(t *testing.T) {
 		m.data["etcd_deadline"] = "1900000000"
 		m.document()
 		m.wantOverdue("FAULT object ")
-		if !m.remains(installKey) {
-			t.Error("it was removed although the clock may be wrong")
-		}
+		require.True(t, m.remains(installKey), "it was removed although the clock may be wrong")
 	})
 }
 
@@ -77,9 +74,7 @@ func TestBootEndsCredentialOfStopped(t *testing.T) {
 		m.at(synced, "")
 		m.know("clock", "1800600001\n")
 		m.wantFaults("FAULT cpus ")
-		if m.remains(installKey) {
-			t.Error("it is still there")
-		}
+		require.False(t, m.remains(installKey), "it is still there")
 
 		m = newMachine(t, shell, "control-plane")
 		m.document()
@@ -87,9 +82,7 @@ func TestBootEndsCredentialOfStopped(t *testing.T) {
 		m.wantFaults("FAULT cpus ")
 		m.at("/etc/machine-id", "ffffffffffffffffffffffffffffffff\n")
 		m.wantFaults("FAULT cloned ")
-		if m.remains(installKey) {
-			t.Error("a copy of the machine keeps it")
-		}
+		require.False(t, m.remains(installKey), "a copy of the machine keeps it")
 
 		m = newMachine(t, shell, "control-plane")
 		m.document()
@@ -98,9 +91,7 @@ func TestBootEndsCredentialOfStopped(t *testing.T) {
 		m.at("/etc/with space.conf", "another document")
 		m.document()
 		m.wantFaults("FAULT document-changed ")
-		if m.remains(installKey) {
-			t.Error("it is still there after the document was changed")
-		}
+		require.False(t, m.remains(installKey), "it is still there after the document was changed")
 	})
 }
 
@@ -124,17 +115,11 @@ func TestPoolEndsToken(t *testing.T) {
 		m.document()
 		m.wantOverdue("FAULT kubelet-credential https://10.0.0.11:6443/api/v1/nodes/pool-7: " +
 			answer + "; kubectl get csr")
-		if !m.remains(bootstrap) {
-			t.Error("the token was removed although it is needed")
-		}
-		if asked := m.read(m.world + "/curl"); strings.Contains(asked, "--cert ") {
-			t.Errorf("it names a certificate that is not there: %s", asked)
-		}
+		require.True(t, m.remains(bootstrap), "the token was removed although it is needed")
+		require.NotContains(t, m.read(m.world+"/curl"), "--cert ")
 		m.know("clock", "1800600001\n")
 		m.wantFaults("FAULT kubelet-credential https://10.0.0.11:6443/api/v1/nodes/pool-7: " +
 			answer + "; its bootstrap token has ended: ")
-		if m.remains(bootstrap) {
-			t.Error("the token is still there")
-		}
+		require.False(t, m.remains(bootstrap), "the token is still there")
 	})
 }

@@ -21,6 +21,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"kiln.dev/kiln/test/need"
 )
 
@@ -159,16 +161,13 @@ func TestBootSpeaksHTTP(t *testing.T) {
 			lock.Lock()
 			got := strings.Join(requests, "\n")
 			lock.Unlock()
-			if !strings.HasPrefix(got, strings.Join(want, "\n")) {
-				t.Errorf("%s\nwant %s", got, strings.Join(want, "\n"))
-			}
+			require.True(t, strings.HasPrefix(got, strings.Join(want, "\n")), "%s\nwant %s", got,
+				strings.Join(want, "\n"))
 			for _, text := range []string{"etcd: no answer: curl: (7) ",
 				"waiting for " + kubeSystem + "/configmaps/kiln: " + kubeSystem +
 					"/secrets/token: HTTP 409; " + object +
 					": HTTP 409: the object has been 'modified'; \n"} {
-				if !strings.Contains(out, text) {
-					t.Errorf("no %q in\n%s", text, out)
-				}
+				require.Contains(t, out, text)
 			}
 
 			// The endpoint belongs to another cluster.

@@ -2,9 +2,10 @@ package templates_test
 
 import (
 	"os"
-	"slices"
 	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/require"
 )
 
 // What the members know, as they answer on the port for peers (known) and on the port for clients
@@ -217,12 +218,8 @@ func (m *aMachine) wantMember(start, owner string) {
 	m.t.Helper()
 	manifest := m.read(m.root + "/etc/kubernetes/manifests/etcd.yaml")
 	want := "    - --initial-cluster=" + start + "    - --initial-cluster-token=t\n"
-	if manifest != want {
-		m.t.Errorf("etcd starts with\n%s\nwant\n%s", manifest, want)
-	}
-	if got := m.read(m.root + "/var/lib/etcd/kiln"); got != owner {
-		m.t.Errorf("the disk belongs to %q", got)
-	}
+	require.Equal(m.t, want, manifest)
+	require.Equal(m.t, owner, m.read(m.root+"/var/lib/etcd/kiln"))
 }
 
 func TestEtcd(t *testing.T) {
@@ -241,9 +238,7 @@ func TestEtcd(t *testing.T) {
 				if row.fault != "" {
 					m.wantFault("FAULT "+row.fault, row.waits)
 					_, err := os.Stat(m.root + "/var/lib/kiln/kubelet-allowed")
-					if after := m.kept(); err != nil && after != before {
-						t.Errorf("it changed the machine:\n%s", diff(before, after))
-					}
+					require.False(t, err != nil && m.kept() != before)
 					return
 				}
 				m.wantDone()
@@ -262,9 +257,7 @@ func TestEtcd(t *testing.T) {
 						}
 					}
 				}
-				if !slices.Equal(calls, row.calls) {
-					t.Errorf("called %q, want %q", calls, row.calls)
-				}
+				require.Equal(t, row.calls, calls)
 			})
 		}
 	})

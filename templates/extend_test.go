@@ -6,6 +6,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/require"
 )
 
 // extends lets the machine fetch a system extension, whose files appear below /usr when it is
@@ -38,36 +40,24 @@ func TestBootExtends(t *testing.T) {
 			t.Fatalf("the first start ends with %d, %s\n%s", code, v.Phase, out)
 		}
 		calls := m.read(m.world + "/systemctl")
-		if !strings.HasSuffix(calls, "restart systemd-sysext.service\n"+
-			"restart --no-block kiln.service\n") {
-			t.Errorf("calls of systemctl:\n%s", calls)
-		}
+		require.True(t, strings.HasSuffix(calls, "restart systemd-sysext.service\n"+
+			"restart --no-block kiln.service\n"), "calls of systemctl:\n%s", calls)
 		m.wantDone()
 		m.wantDone()
-		if len(s.asked) != 1 {
-			t.Errorf("requests: %q", s.asked)
-		}
+		require.Len(t, s.asked, 1)
 		calls = m.read(m.world + "/systemctl")
-		if strings.Count(calls, "systemd-sysext.service") != 1 {
-			t.Errorf("calls of systemctl:\n%s", calls)
-		}
+		require.Equal(t, 1, strings.Count(calls, "systemd-sysext.service"))
 		folder, err := os.Stat(m.root + "/var/lib/extensions")
 		must(t, err)
-		if folder.Mode().Perm() != 0o755 {
-			t.Errorf("the folder of extensions has the mode %o", folder.Mode().Perm())
-		}
+		require.EqualValues(t, 0o755, folder.Mode().Perm())
 		for name, want := range map[string]string{
 			"bridge": "a plugin\n", "portmap": "of somebody else\n",
 		} {
 			path := m.root + "/opt/cni/bin/" + name
-			if got := m.read(path); got != want {
-				t.Errorf("%s is %q", name, got)
-			}
+			require.Equal(t, want, m.read(path), name)
 			info, err := os.Stat(path)
 			must(t, err)
-			if info.Mode().Perm() != 0o755 {
-				t.Errorf("%s has the mode %o", name, info.Mode().Perm())
-			}
+			require.EqualValues(t, 0o755, info.Mode().Perm(), name)
 		}
 	})
 }
@@ -87,14 +77,12 @@ func TestBootExtendStops(t *testing.T) {
 					write(t, m.world+"/extension/bin/kubelet", string(program(row.says)), 0o755)
 				}
 				m.document()
-				if _, code := m.run(); code != 143 {
-					t.Fatalf("the first start ends with %d", code)
-				}
+				_, code := m.run()
+				require.Equal(t, 143, code)
 				out := m.wantFaults("FAULT artifact-incompatible " +
 					"/var/lib/extensions/kubernetes.raw: /usr/bin/kubelet says '")
-				if row.says != "" && !strings.Contains(out, row.want) {
-					t.Errorf("output:\n%s", out)
-				}
+				require.False(t, row.says != "" && !strings.Contains(out, row.want), "output:\n%s",
+					out)
 			})
 		})
 	}

@@ -15,6 +15,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"kiln.dev/kiln/test/need"
 )
 
@@ -132,24 +134,15 @@ func TestBootFetches(t *testing.T) {
 		} {
 			info, err := os.Stat(m.root + path)
 			must(t, err)
-			if info.Mode().Perm() != 0o755 {
-				t.Errorf("%s has the mode %o", path, info.Mode().Perm())
-			}
+			require.EqualValues(t, 0o755, info.Mode().Perm(), path)
 		}
-		if _, err := os.Lstat(m.root + "/opt/bin/.part"); err == nil {
-			t.Error("a part is left")
-		}
-		if got := len(s.asked); got != 6 {
-			t.Errorf("%d requests: %q", got, s.asked)
-		}
+		require.False(t, m.remains("/opt/bin/.part"), "a part is left")
+		require.Equal(t, 6, len(s.asked), s.asked)
 		restarted := strings.Count(m.read(m.world+"/systemctl"), "restart containerd.service")
-		if restarted != 1 || m.read(m.root+"/var/lib/kiln/fetched") != "" {
-			t.Errorf("containerd was restarted %d times after it had come", restarted)
-		}
+		require.Equal(t, 1, restarted)
+		require.Empty(t, m.read(m.root+"/var/lib/kiln/fetched"))
 		m.wantDone()
-		if got := len(s.asked); got != 6 {
-			t.Errorf("the second start fetched again: %q", s.asked)
-		}
+		require.Equal(t, 6, len(s.asked), s.asked)
 	})
 }
 
@@ -276,10 +269,7 @@ func TestBootFetchGoesOn(t *testing.T) {
 				}
 				m.wantOverdue(strings.ReplaceAll(row.fault, "MIRROR", s.url))
 				m.know("meanwhile", row.mend+"\n")
-				out, code := m.run()
-				if v := m.status(); code != 0 || v.Phase != "done" || len(v.Faults) != 0 {
-					t.Errorf("exit status %d, %+v\n%s", code, v, out)
-				}
+				m.wantMended()
 			})
 		})
 	}
@@ -307,9 +297,7 @@ func TestBootFetchStops(t *testing.T) {
 				s.files[row.path] = row.data
 				m.document()
 				m.wantFaults(strings.ReplaceAll(row.fault, "MIRROR", s.url))
-				if _, err := os.Stat(m.root + "/var/lib/kiln/fetched"); err == nil {
-					t.Error("it counts as fetched")
-				}
+				require.False(t, m.remains("/var/lib/kiln/fetched"), "it counts as fetched")
 			})
 		})
 	}

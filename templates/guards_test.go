@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"kiln.dev/kiln/templates"
 )
 
@@ -42,12 +44,9 @@ func TestBootIsInert(t *testing.T) {
 				"f|stop|sysctls "+word+"="+word+"|x")
 			m.document()
 			out, code := m.run()
-			if code != 0 && code != 1 {
-				t.Errorf("%q: exit status %d\n%s", value, code, out)
-			}
-			if regexp.MustCompile("(?m)^FAULT forged").MatchString(out) {
-				t.Errorf("%q: a forged line:\n%s", value, out)
-			}
+			require.False(t, code != 0 && code != 1, "%q: exit status %d\n%s", value, code, out)
+			require.False(t, regexp.MustCompile("(?m)^FAULT forged").MatchString(out),
+				"%q: a forged line:\n%s", value, out)
 			for _, dir := range []string{m.root, m.world} {
 				must(t, filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
 					if strings.HasSuffix(path, "pwned") {
@@ -58,9 +57,8 @@ func TestBootIsInert(t *testing.T) {
 			}
 			for _, text := range []string{m.read(m.root + "/etc/issue.d/kiln.issue"),
 				m.read(m.root + "/var/lib/kiln/status.json")} {
-				if regexp.MustCompile(`[^\n -~]|\\`).MatchString(text) {
-					t.Errorf("%q: not plain: %q", value, text)
-				}
+				require.False(t, regexp.MustCompile(`[^\n -~]|\\`).MatchString(text),
+					"%q: not plain: %q", value, text)
 			}
 		}
 	})
@@ -117,9 +115,8 @@ func TestBootCutOff(t *testing.T) {
 				continue
 			}
 			m.at("/etc/kiln/boot", strings.Join(lines[:n], ""))
-			if out, code := m.start(); code == 0 {
-				t.Errorf("%d lines: exit status 0\n%s", n, out)
-			}
+			out, code := m.start()
+			require.NotZero(t, code, "%v: %v", n, out)
 		}
 	})
 }
@@ -131,23 +128,20 @@ func TestBootKnowsItsMachine(t *testing.T) {
 		m := newMachine(t, shell, "worker")
 		m.at("/sys/class/dmi/id/product_uuid", "4c4c4544-0042-3510-8054-b7c04f4e3232\n")
 		m.document()
-		if _, code := m.start("kubelet"); code != 1 {
-			t.Errorf("before the first boot: exit status %d", code)
-		}
+		_, code := m.start("kubelet")
+		require.Equal(t, 1, code)
 		m.wantDone()
 		m.at("/proc/sys/kernel/hostname", "dhcp-17\n")
 		out, code := m.start("kubelet")
-		if name := m.read(m.root + "/proc/sys/kernel/hostname"); code != 0 || out != "" ||
-			name != "cp-1\n" {
-			t.Errorf("exit status %d, host name %q\n%s", code, name, out)
-		}
+		require.Zero(t, code, out)
+		require.Empty(t, out)
+		require.Equal(t, "cp-1\n", m.read(m.root+"/proc/sys/kernel/hostname"), out)
 		m.at("/sys/class/dmi/id/product_uuid", "0de0a7d2-1a5e-4c52-9a3e-7f3a2c1b0d99\n")
 		m.wantFaults("FAULT cloned /etc/machine-id: the disk is that of " +
 			"6a1f0e6d3c5b4a29b8d7c6e5f4a3b2c1 4c4c4544-0042-3510-8054-b7c04f4e3232, this is 6a1f")
-		if out, code := m.start("kubelet"); code != 1 ||
-			!strings.Contains(out, "copy of another machine") {
-			t.Errorf("exit status %d\n%s", code, out)
-		}
+		out, code = m.start("kubelet")
+		require.Equal(t, 1, code, out)
+		require.Contains(t, out, "copy of another machine")
 	})
 }
 
@@ -165,9 +159,8 @@ func TestBootAllowsKubeletAgain(t *testing.T) {
 			"FAULT no-progress /var/lib/kiln/state: 21 starts since the last step was done; ")
 		must(t, os.RemoveAll(m.world+"/rules"))
 		m.wantDone()
-		if _, err := os.Stat(m.root + "/var/lib/kiln/kubelet-allowed"); err != nil {
-			t.Error("the kubelet may never start again: ", err)
-		}
+		require.True(t, m.remains("/var/lib/kiln/kubelet-allowed"),
+			"the kubelet may never start again: ")
 	})
 }
 
@@ -186,9 +179,7 @@ func TestBootForgetsVerdicts(t *testing.T) {
 		if v := m.status(); v.Phase != "done" || v.Node == "" {
 			t.Errorf("status.json: %+v", v)
 		}
-		if text := m.read(m.root + "/etc/issue.d/kiln.issue"); text != "" {
-			t.Errorf("the login prompt says %q", text)
-		}
+		require.Empty(t, m.read(m.root+"/etc/issue.d/kiln.issue"))
 	})
 }
 
@@ -204,13 +195,9 @@ func TestBootStopsLoops(t *testing.T) {
 		m.at("/var/lib/kiln/starts", "20\n")
 		m.wantFaults(
 			"FAULT no-progress /var/lib/kiln/state: 21 starts since the last step was done; ")
-		if _, err := os.Stat(m.root + "/var/lib/kiln/kubelet-allowed"); err == nil {
-			t.Error("the kubelet may still start")
-		}
+		require.False(t, m.remains("/var/lib/kiln/kubelet-allowed"), "the kubelet may still start")
 		must(t, os.Remove(m.world+"/no-kubelet"))
 		m.wantDone()
-		if starts := m.read(m.root + "/var/lib/kiln/starts"); starts != "" {
-			t.Errorf("%s starts are still counted", starts)
-		}
+		require.Empty(t, m.read(m.root+"/var/lib/kiln/starts"))
 	})
 }

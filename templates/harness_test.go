@@ -14,6 +14,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"kiln.dev/kiln/templates"
 	"kiln.dev/kiln/test/need"
 	"kiln.dev/kiln/test/script"
@@ -113,9 +115,7 @@ func newMachine(t *testing.T, shell []string, role string) *aMachine {
 	t.Helper()
 	// Not t.TempDir: a Unix socket's path has at most 108 bytes.
 	dir, err := os.MkdirTemp("", "kiln")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	m := &aMachine{t: t, shell: shell, root: dir + "/r", world: dir + "/w", bin: dir + "/b"}
 
@@ -269,9 +269,7 @@ func (m *aMachine) alone() {
 
 func must(t *testing.T, err error) {
 	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 }
 
 func write(t *testing.T, path, content string, mode fs.FileMode) {

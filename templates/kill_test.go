@@ -2,11 +2,12 @@ package templates_test
 
 import (
 	"os"
-	"slices"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/stretchr/testify/require"
 )
 
 // TestBootRunsOnce: while one hook runs, a second one does nothing. The lock of a process that has
@@ -20,10 +21,9 @@ func TestBootRunsOnce(t *testing.T) {
 		must(t, err)
 		must(t, syscall.Flock(int(lock.Fd()), syscall.LOCK_EX))
 		out, code := m.run()
-		if code != 0 || !strings.Contains(out, "start: already-running\n") ||
-			m.read(m.root+"/var/lib/kiln/state") != "" {
-			t.Errorf("exit status %d\n%s", code, out)
-		}
+		require.Zero(t, code, out)
+		require.Contains(t, out, "start: already-running\n")
+		require.Empty(t, m.read(m.root+"/var/lib/kiln/state"), out)
 		must(t, lock.Close())
 		m.wantDone()
 
@@ -50,10 +50,8 @@ func TestBootEndsCleanly(t *testing.T) {
 			time.Sleep(time.Duration(20+i*40) * time.Millisecond)
 			must(t, syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM))
 			cmd.Wait()
-			if code := cmd.ProcessState.ExitCode(); strings.Contains(out.String(), "FAULT") ||
-				code == 1 {
-				t.Errorf("exit status %d\n%s", code, out.String())
-			}
+			require.NotContains(t, out.String(), "FAULT")
+			require.NotEqual(t, 1, cmd.ProcessState.ExitCode())
 			if v := m.status(); cmd.ProcessState.ExitCode() == 143 && v.Phase != "stopped" &&
 				v.Phase != "" && v.Phase != "done" { // the signal may come after its last word
 				t.Errorf("phase %s", v.Phase)
@@ -102,37 +100,16 @@ func TestBootSurvivesKill(t *testing.T) {
 				at := (2*i + 1) * calls / (2 * points) // in the middle of as many equal parts
 				m := make(t)
 				m.killAt(at)
-				if _, code := m.run(); code != -1 {
-					t.Errorf("%s: not killed before command %d of %d", role, at, calls)
-				}
+				_, code := m.run()
+				require.Equal(t, -1, code, "%v: %v %v", role, at, calls)
 				// Once more, at an earlier point: the second start may be killed too.
 				m.killAt(at / 2)
 				m.run()
 				m.immortal()
 				m.wantDone()
-				if got := m.outcome(); got != want {
-					t.Errorf("%s: killed before command %d of %d:\n%s", role, at, calls,
-						diff(want, got))
-				}
+				require.Equal(t, want, m.outcome(), "%v: %v %v", role, at, calls)
 			}
 			t.Logf("%s: %d of %d points", role, points, calls)
 		}
 	})
-}
-
-// diff returns the lines that only one of the two strings has.
-func diff(want, got string) string {
-	var b strings.Builder
-	w, g := strings.Split(want, "\n"), strings.Split(got, "\n")
-	for _, line := range w {
-		if !slices.Contains(g, line) {
-			b.WriteString("- " + line + "\n")
-		}
-	}
-	for _, line := range g {
-		if !slices.Contains(w, line) {
-			b.WriteString("+ " + line + "\n")
-		}
-	}
-	return b.String()
 }

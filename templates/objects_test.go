@@ -1,10 +1,11 @@
 package templates_test
 
 import (
-	"os"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/require"
 
 	"kiln.dev/kiln/templates"
 )
@@ -57,13 +58,9 @@ func TestObjectsWaitForDefinitions(t *testing.T) {
 		out := m.wantDone()
 		want := []string{namespace, namespace, definition, definition, definition, ox, inFarm,
 			m.data["marker"], "/api/v1/nodes/cp-1"}
-		if got := m.patched(); !slices.Equal(got, want) {
-			t.Errorf("tried %q\nwant %q", got, want)
-		}
+		require.Equal(t, want, m.patched())
 		says := "waiting for " + m.data["marker"] + ": " + namespace + ": HTTP 503; \n"
-		if !strings.Contains(out, says) {
-			t.Error(out)
-		}
+		require.Contains(t, out, says)
 	})
 }
 
@@ -91,35 +88,24 @@ func TestObjectsDoNotWaitForOthers(t *testing.T) {
 			m.rule("PATCH", "*"+ox+"*", 9999, row.code, 0, row.body)
 			m.document()
 			m.wantDoneBut("FAULT object " + ox + ": " + row.evidence + "; correct it in ")
-			if !m.remains("/etc/kubernetes/pki/install.key") {
-				t.Error("the install credential is gone, with which objects are tried again")
-			}
+			require.True(t, m.remains("/etc/kubernetes/pki/install.key"),
+				"the install credential is gone, with which objects are tried again")
 			for _, path := range []string{namespace, inFarm} {
 				name := strings.ReplaceAll(path[1:], "/", "_")
-				if !strings.Contains(m.read(m.world+"/applied"), name) {
-					t.Errorf("%s was not applied", path)
-				}
+				require.Contains(t, m.read(m.world+"/applied"), name, path)
 			}
 			marker := m.world + "/api/" + strings.ReplaceAll(m.data["marker"][1:], "/", "_")
 			want := `"data":{"failed":"` + ox + ": " + row.evidence + `\n"}}`
-			if got := m.read(marker); !strings.HasSuffix(got, want) {
-				t.Errorf("the marker is %s, want %s", got, want)
-			}
+			require.Contains(t, m.read(marker)+"\n", want+"\n")
 
 			// A marker that lists failed objects is no reason to leave them out, on any machine.
 			m.rule("GET", "*/configmaps/kiln", 2, 200, 0,
 				`{"data":{"failed":"x"},"metadata":{"managedFields":[{"f:data":{"f:failed":{}}}]}}`)
 			m.know("meanwhile", `rm "$WORLD/rules/000"`)
-			out, code := m.run()
-			if v := m.status(); code != 0 || v.Phase != "done" || len(v.Faults) != 0 {
-				t.Errorf("exit status %d, %+v\n%s", code, v, out)
-			}
-			if got := m.read(marker); got != "object "+m.data["marker"] {
-				t.Errorf("the marker is %s", got)
-			}
-			if m.remains("/etc/kubernetes/pki/install.key") {
-				t.Error("the install credential is still there")
-			}
+			m.wantMended()
+			require.Equal(t, "object "+m.data["marker"], m.read(marker))
+			require.False(t, m.remains("/etc/kubernetes/pki/install.key"),
+				"the install credential is still there")
 		}
 	})
 }
@@ -153,13 +139,11 @@ func TestObjectsFromAnother(t *testing.T) {
 		m.know("meanwhile", `mkdir "$WORLD/no"; mv "$WORLD/rules/000" "$WORLD/no"
 		printf 'GET\n*/configmaps/kiln\n9\n200\n0\n{"data":{"name":"x"}}\n' >"$WORLD/rules/000"`)
 		out, code := m.run()
-		if v := m.status(); code != 0 || v.Phase != "done" ||
-			!strings.Contains(out, "objects: later: "+ox+": HTTP 422; \n") {
-			t.Errorf("exit status %d, %+v\n%s", code, v, out)
-		}
-		if _, err := os.Stat(m.root + "/etc/issue.d/kiln.issue"); err == nil {
-			t.Error("the fault is still at the login prompt")
-		}
+		require.Zero(t, code, out)
+		require.Equal(t, "done", m.status().Phase, out)
+		require.Contains(t, out, "objects: later: "+ox+": HTTP 422; \n")
+		require.False(t, m.remains("/etc/issue.d/kiln.issue"),
+			"the fault is still at the login prompt")
 	})
 }
 
@@ -207,11 +191,7 @@ func TestObjectsAskForKinds(t *testing.T) {
 		slices.Sort(got)
 		want := []string{group + "/namespaces/default/yokes/a", group + "/namespaces/farm/fields/C",
 			group + "/namespaces/farm/yokes/b", group + "/oxen/Big", group + "/oxen/small"}
-		if !slices.Equal(got, want) {
-			t.Errorf("applied %q\nwant %q", got, want)
-		}
-		if says := group + "/Ox/Big: HTTP 404; "; !strings.Contains(out, says) {
-			t.Errorf("no %q in\n%s", says, out)
-		}
+		require.Equal(t, want, got)
+		require.Contains(t, out, group+"/Ox/Big: HTTP 404; ")
 	})
 }

@@ -4,6 +4,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/require"
 )
 
 // installs lets the package manager bring the machine's programs.
@@ -23,9 +25,7 @@ func TestBootInstalls(t *testing.T) {
 		m.wantDone()
 		m.wantDone()
 		calls := m.read(m.world + "/systemctl")
-		if got := strings.Count(calls, "start kiln-packages.service\n"); got != 1 {
-			t.Errorf("%d times; calls of systemctl:\n%s", got, calls)
-		}
+		require.Equal(t, 1, strings.Count(calls, "start kiln-packages.service\n"), calls)
 	})
 }
 

@@ -10,6 +10,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"kiln.dev/kiln/render/facts/target"
 	"kiln.dev/kiln/templates"
 	"kiln.dev/kiln/test/need"
@@ -178,24 +180,16 @@ func TestPoolAsksPlatform(t *testing.T) {
 					m.wantFault(strings.ReplaceAll(row.fault, "SERVICE", service.URL), waits)
 				} else {
 					m.wantDone()
-					if got := m.read(m.root+"/var/lib/kiln/name") +
-						m.read(m.root+"/var/lib/kiln/node-ip") +
-						m.status().Node; got != row.node+"\nNODE_IP=10.0.0.11\n"+row.node {
-						t.Errorf("name, address and status: %q", got)
-					}
-					if whole && !strings.Contains(m.read(m.world+"/curl"),
-						"/api/v1/nodes/"+row.node+"\n") {
-						t.Error("looks for another Node", m.read(m.world+"/curl"))
-					}
+					require.Equal(t, row.node+"\nNODE_IP=10.0.0.11\n"+row.node,
+						m.read(m.root+"/var/lib/kiln/name")+
+							m.read(m.root+"/var/lib/kiln/node-ip")+m.status().Node)
+					require.False(t, whole && !strings.Contains(m.read(m.world+"/curl"),
+						"/api/v1/nodes/"+row.node+"\n"), "it looks for another Node")
 				}
 				arguments := m.read(m.world + "/arguments")
-				if strings.Contains(arguments, secret) ||
-					!strings.Contains(arguments, "--noproxy *") {
-					t.Error("the token is among the arguments, or a proxy is asked", arguments)
-				}
-				if m.read(m.root+"/run/kiln/header") != "" {
-					t.Error("the token is still there")
-				}
+				require.NotContains(t, arguments, secret)
+				require.Contains(t, arguments, "--noproxy *")
+				require.Empty(t, m.read(m.root+"/run/kiln/header"), "the token is still there")
 			})
 		}
 
@@ -246,9 +240,7 @@ func TestPoolTakesHostName(t *testing.T) {
 				continue
 			}
 			m.wantDone()
-			if got := m.read(m.root + "/var/lib/kiln/name"); got != want+"\n" {
-				t.Errorf("%s: called %q", name, got)
-			}
+			require.Equal(t, want+"\n", m.read(m.root+"/var/lib/kiln/name"), name)
 		}
 
 		// The hook waits while the name is localhost: a network may still bring a name.
@@ -259,10 +251,8 @@ func TestPoolTakesHostName(t *testing.T) {
 			m := called(name)
 			out := m.wantOverdue("FAULT node-name /proc/sys/kernel/hostname: " +
 				"it is called '" + name + "'; ")
-			if !strings.Contains(out,
-				"name: waiting for the name of this machine: it is called '"+name+"'\n") {
-				t.Error(out)
-			}
+			require.Contains(t, out,
+				"name: waiting for the name of this machine: it is called '"+name+"'\n")
 			m.at("/proc/sys/kernel/hostname", "late\n")
 			m.wantDone()
 		}
@@ -278,24 +268,20 @@ func TestPoolTakesHostName(t *testing.T) {
 		must(t, os.Remove(m.world+"/no-kubelet"))
 		m.at("/proc/sys/kernel/hostname", "second\n")
 		m.wantDone()
-		if asked := m.read(m.world + "/curl"); !strings.Contains(asked, "/nodes/first") ||
-			strings.Contains(asked, "second") {
-			t.Error(asked)
-		}
+		asked := m.read(m.world + "/curl")
+		require.Contains(t, asked, "/nodes/first")
+		require.NotContains(t, asked, "second")
 		m.at("/proc/sys/kernel/hostname", "third\n")
 		m.know("route-4", "192.0.2.1 via 10.0.0.1 dev eth0 src 10.0.0.99 uid 0 \\    cache\n")
-		if out, code := m.start("kubelet"); code != 0 ||
-			m.read(m.root+"/proc/sys/kernel/hostname") != "first\n" ||
-			m.read(m.root+"/var/lib/kiln/node-ip") != "NODE_IP=10.0.0.99\n" {
-			t.Error(code, out, m.read(m.root+"/proc/sys/kernel/hostname"),
-				m.read(m.root+"/var/lib/kiln/node-ip"))
-		}
+		out, code := m.start("kubelet")
+		require.Zero(t, code, out)
+		require.Equal(t, "first\n", m.read(m.root+"/proc/sys/kernel/hostname"), out)
+		require.Equal(t, "NODE_IP=10.0.0.99\n", m.read(m.root+"/var/lib/kiln/node-ip"), out)
 		must(t, os.Remove(m.world+"/route-4"))
-		if out, code := m.start("kubelet"); code != 1 ||
-			!strings.Contains(out, "no address for the kubelet: none by ip -4 route get "+
-				"192.0.2.1: RTNETLINK answers: Network is unreachable") {
-			t.Error(code, out)
-		}
+		out, code = m.start("kubelet")
+		require.Equal(t, 1, code, out)
+		require.Contains(t, out, "no address for the kubelet: none by ip -4 route get "+
+			"192.0.2.1: RTNETLINK answers: Network is unreachable")
 	})
 }
 
@@ -356,14 +342,10 @@ func TestPoolFindsAddress(t *testing.T) {
 				m.wantOverdue(row.fault)
 				continue
 			}
-			if out := m.wantDone(); !strings.Contains(out,
-				"name: it is blue-7, at "+row.want+"\n") {
-				t.Error(out)
-			}
-			if got := m.read(m.root + "/var/lib/kiln/node-ip"); got != "NODE_IP="+row.want+"\n" ||
-				m.read(m.world+"/ip") != row.asked {
-				t.Errorf("%s: %q, asked %q", row.addresses, got, m.read(m.world+"/ip"))
-			}
+			require.Contains(t, m.wantDone(), "name: it is blue-7, at "+row.want+"\n")
+			require.Equal(t, "NODE_IP="+row.want+"\n", m.read(m.root+"/var/lib/kiln/node-ip"),
+				row.addresses)
+			require.Equal(t, row.asked, m.read(m.world+"/ip"), row.addresses)
 		}
 	})
 }
@@ -376,13 +358,10 @@ func TestPoolAlone(t *testing.T) {
 		everyCheck())
 	for _, name := range []string{"step_name", "christened", "platform_told", "located",
 		"remembered"} {
-		if strings.Contains(text, name+"()") {
-			t.Error(name)
-		}
+		require.NotContains(t, text, name+"()", name)
 	}
 	drop := templates.PoolKubeletDropIn("kubelet", "--v=$2")
-	if want := "[Service]\nEnvironmentFile=-/var/lib/kiln/node-ip\nExecStart=\nExecStart=kubelet " +
-		"\\\n  --v=$$2 \\\n  --node-ip=${NODE_IP}\n"; drop != want {
-		t.Errorf("%q", drop)
-	}
+	require.Equal(t,
+		"[Service]\nEnvironmentFile=-/var/lib/kiln/node-ip\nExecStart=\nExecStart=kubelet "+
+			"\\\n  --v=$$2 \\\n  --node-ip=${NODE_IP}\n", drop)
 }

@@ -5,9 +5,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/require"
 
 	"kiln.dev/kiln/templates"
 	"kiln.dev/kiln/test/need"
@@ -158,17 +159,15 @@ func TestPreload(t *testing.T) {
 			if row.want == "0 " && strings.HasPrefix(got, "0") {
 				got = "0 "
 			}
-			if err != nil || !strings.HasPrefix(got, row.want) {
-				t.Errorf("%s: %q (%v), want %q", row.name, got, err, row.want)
-			}
+			require.NoError(t, err, row.name)
+			require.True(t, strings.HasPrefix(got, row.want), "%s: %s", row.name, got)
 			said := ""
 			if text, err := os.ReadFile(world + "/said"); err == nil {
 				said = string(text)
 			}
-			if n := strings.Count(said, "images import") + strings.Count(said, "images pull"); n !=
-				row.brought {
-				t.Errorf("%s: %d images brought, want %d:\n%s", row.name, n, row.brought, said)
-			}
+			require.Equal(t, row.brought,
+				strings.Count(said, "images import")+strings.Count(said, "images pull"), "%v: %v",
+				row.name, said)
 			if row.want == "0 " && strings.Count(said, " io.cri-containerd.pinned=pinned\n") !=
 				strings.Count(had["/etc/kiln/preload"], "\n") {
 				t.Errorf("%s: not all are pinned:\n%s", row.name, said)
@@ -179,9 +178,8 @@ func TestPreload(t *testing.T) {
 			if row.from == "registry" && content(t, world+"/proxy") != "http://p.test:3128\n" {
 				t.Errorf("%s: not through containerd's proxy", row.name)
 			}
-			if _, err := os.Stat(m + "/root/run/kiln/owned"); err == nil {
-				t.Errorf("%s: ran what the archive says", row.name)
-			}
+			_, err = os.Stat(m + "/root/run/kiln/owned")
+			require.Error(t, err, row.name)
 		}
 	})
 }
@@ -195,9 +193,7 @@ func checkMembers(t *testing.T, name, world string, want []string) {
 	for line := range strings.Lines(content(t, world+"/members")) {
 		members = append(members, filepath.Clean(strings.TrimSpace(line)))
 	}
-	if !slices.Equal(members, want) {
-		t.Errorf("%s: containerd got %q, want %q", name, members, want)
-	}
+	require.Equal(t, want, members, name)
 	var index struct {
 		SchemaVersion int
 		Manifests     []struct{ MediaType, Digest string }

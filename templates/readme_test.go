@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"kiln.dev/kiln/render/machine/preflight"
 	"kiln.dev/kiln/test/need"
 )
@@ -18,30 +20,23 @@ func TestReadme(t *testing.T) {
 	page, err := os.ReadFile("../README.md")
 	must(t, err)
 	journal := regexp.MustCompile("(?s)```text\n# journalctl [^\n]*\n(.*?)```").FindSubmatch(page)
-	if journal == nil {
-		t.Fatal("the README shows no first boot")
-	}
+	require.NotNil(t, journal, "the README shows no first boot")
 	m := newMachine(t, need.Words(mainShell(t)), "control-plane")
 	m.alone()
 	m.data["steps"] = strings.Replace(m.data["steps"], " member", "", 1) // nobody gives it a vote
 	m.document()
 	// chmod tells of a folder that the tests' machine has with another mode.
 	said := regexp.MustCompile(`(?m)^mode of .*\n`).ReplaceAllString(m.wantDone(), "")
-	if !slices.Equal(strings.Fields(said), strings.Fields(string(journal[1]))) {
-		t.Errorf("the hook says\n%s\nand the README\n%s", said, journal[1])
-	}
+	require.Equal(t, strings.Fields(string(journal[1])), strings.Fields(said))
 
 	fault := regexp.MustCompile(`(?m)^    (FAULT .*\n)`).FindSubmatch(page)
-	if fault == nil {
-		t.Fatal("the README shows no fault")
-	}
+	require.NotNil(t, fault, "the README shows no fault")
 	isPort := func(e preflight.Entry) bool { return e.ID == "port" }
 	port := slices.IndexFunc(preflight.Catalogue, isPort)
 	m = newMachine(t, need.Words(mainShell(t)), "worker")
 	m.check = []string{"port|stop|ports_free 10250 10248|" + preflight.Catalogue[port].Remedy}
 	m.at("/proc/net/tcp", "  sl\n   1: 0B00000A:280A 00000000:0000 0A 0:0\n")
 	m.document()
-	if out, _ := m.run(); !strings.Contains(out, string(fault[1])) {
-		t.Errorf("the hook says\n%s\nand the README\n%s", out, fault[1])
-	}
+	out, _ := m.run()
+	require.Contains(t, out, string(fault[1]))
 }

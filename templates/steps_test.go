@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"mvdan.cc/sh/v3/syntax"
 
 	"kiln.dev/kiln/render/machine/preflight"
@@ -33,14 +35,11 @@ func TestConditions(t *testing.T) {
 		for _, m := range regexp.MustCompile(`(?m) #if (.*)$`).FindAllStringSubmatch(source, -1) {
 			seen[m[1]] = true
 		}
-		if strings.Count(source, "#if") != strings.Count(source, " #if ") {
-			t.Error("a condition is not the end of a line")
-		}
+		require.Equal(t, strings.Count(source, " #if "), strings.Count(source, "#if"),
+			"a condition is not the end of a line")
 	}
 	want := slices.Sorted(slices.Values(conditions))
-	if got := slices.Sorted(maps.Keys(seen)); !slices.Equal(got, want) {
-		t.Errorf("the sources have the conditions %q, and there are %q", got, want)
-	}
+	require.Equal(t, want, slices.Sorted(maps.Keys(seen)))
 }
 
 // TestCheckedIDs: the checks that a step names are in the catalogue.
@@ -56,15 +55,11 @@ func TestCheckedIDs(t *testing.T) {
 		for _, m := range named.FindAllStringSubmatch(source, -1) {
 			for id := range strings.FieldsSeq(m[1]) {
 				count++
-				if !known[id] {
-					t.Errorf("%s: there is no check %s", m[0], id)
-				}
+				require.True(t, known[id], "%s: there is no check %s", m[0], id)
 			}
 		}
 	}
-	if count < 6 {
-		t.Errorf("%d ids were found", count)
-	}
+	require.GreaterOrEqual(t, count, 6)
 }
 
 // sourceFunctions returns the functions of a file of templates/boot, by name.
@@ -123,9 +118,7 @@ func TestStepsAreWhole(t *testing.T) {
 		}
 		follow("the report", "healthy")
 		for _, function := range slices.Sorted(maps.Keys(functions)) {
-			if !reached[function] {
-				t.Errorf("%s: nothing calls %s", name, function)
-			}
+			require.True(t, reached[function], "%s: nothing calls %s", name, function)
 		}
 	}
 	// What the engine calls on a machine that has the step.

@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"kiln.dev/kiln/render/config"
 	"kiln.dev/kiln/templates"
 	"kiln.dev/kiln/test/need"
@@ -25,9 +27,8 @@ func TestScriptsAreStripped(t *testing.T) {
 		"boot": templates.Boot(conditions), "backup": templates.Backup,
 	} {
 		lines := strings.Split(strings.TrimSuffix(script, "\n"), "\n")
-		if lines[0] != "#!/bin/sh" || !strings.HasPrefix(lines[1], "# kiln") {
-			t.Errorf("%s begins with %q", name, lines[:2])
-		}
+		require.Equal(t, "#!/bin/sh", lines[0], "%v: %v", name, lines[:2])
+		require.True(t, strings.HasPrefix(lines[1], "# kiln"), "%v: %v", name, lines[:2])
 		comments := 0
 		for _, line := range lines {
 			if line = strings.TrimSpace(line); line == "" {
@@ -36,15 +37,13 @@ func TestScriptsAreStripped(t *testing.T) {
 				comments++
 			}
 		}
-		if comments > 4 || len(script) > 13000 {
-			t.Errorf("%s: %d comments, %d bytes", name, comments, len(script))
-		}
+		require.LessOrEqual(t, comments, 4, name)
+		require.LessOrEqual(t, len(script), 13000, name)
 		// Stripping must not cut the script off: its last line is that of the file in boot/.
 		source, err := os.ReadFile("boot/" + name)
 		must(t, err)
-		if !strings.HasSuffix(string(source), lines[len(lines)-1]+"\n") {
-			t.Errorf("%s does not end with the last line of boot/%s", name, name)
-		}
+		require.True(t, strings.HasSuffix(string(source), lines[len(lines)-1]+"\n"),
+			"%s does not end with the last line of boot/%s", name, name)
 	}
 }
 
@@ -67,9 +66,7 @@ func TestKubeletDropIn(t *testing.T) {
 				"  \"--g=\\\\n\" \\\n  \"--h=\\n\" \\\n  \";\" \\\n  \"\""},
 	} {
 		want := "[Service]\nExecStart=\nExecStart=" + row.want + "\n"
-		if got := templates.KubeletDropIn(row.program, row.flags...); got != want {
-			t.Errorf("%s\nwant %s", got, want)
-		}
+		require.Equal(t, want, templates.KubeletDropIn(row.program, row.flags...))
 	}
 }
 
@@ -79,10 +76,9 @@ func TestUnits(t *testing.T) {
 	t.Parallel()
 	analyze := need.Program(t, "systemd-analyze")
 	dir := t.TempDir()
-	if text := templates.Unit("kiln.service"); strings.Contains(text, "#") ||
-		!strings.HasPrefix(text, "[Unit]\n") {
-		t.Errorf("kiln.service:\n%s", text)
-	}
+	text := templates.Unit("kiln.service")
+	require.NotContains(t, text, "#")
+	require.True(t, strings.HasPrefix(text, "[Unit]\n"), text)
 	must(t, filepath.WalkDir("units", func(path string, d fs.DirEntry, err error) error {
 		if err == nil && !d.IsDir() {
 			name := strings.TrimPrefix(path, "units/")
@@ -97,15 +93,12 @@ func TestUnits(t *testing.T) {
 	write(t, dir+"/kubelet.service.d/10-kubeadm.conf",
 		templates.KubeletDropIn("/bin/true", "--node-ip=10.0.0.11", "--x=%h $y \"'\\;"), 0o600)
 	out, err := exec.Command(analyze, "--man=no", "verify", dir+"/kubelet.service").CombinedOutput()
-	if err != nil || strings.Contains(string(out), "kubelet.service") {
-		t.Errorf("%v\n%s", err, out)
-	}
+	require.NoError(t, err, string(out))
+	require.NotContains(t, string(out), "kubelet.service")
 	for _, unit := range []string{"kiln.service", "kiln-wall.service", "kiln-backup.service"} {
 		out, err := exec.Command(analyze, "--offline=true", "--threshold=30", "--no-pager",
 			"security", dir+"/"+unit).CombinedOutput()
-		if err != nil {
-			t.Errorf("%s: %v\n%s", unit, err, out)
-		}
+		require.NoError(t, err, "%s: %s", unit, out)
 	}
 }
 
@@ -119,9 +112,7 @@ func TestBackupTimer(t *testing.T) {
 		calendar, _, _ = strings.Cut(calendar, "\n")
 		out, err := exec.Command(analyze, "--iterations=4", "calendar",
 			calendar).CombinedOutput()
-		if err != nil {
-			t.Fatalf("%s: %v\n%s", calendar, err, out)
-		}
+		require.NoError(t, err, "%s: %s", calendar, out)
 		var times []time.Time
 		for _, m := range regexp.MustCompile(`\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC`).FindAllString(
 			string(out), -1) {
@@ -131,13 +122,9 @@ func TestBackupTimer(t *testing.T) {
 				times = append(times, at)
 			}
 		}
-		if len(times) != 4 {
-			t.Fatalf("%s: %d events\n%s", calendar, len(times), out)
-		}
+		require.Len(t, times, 4, "%s: %s", calendar, out)
 		for i := range times[1:] {
-			if got := times[i+1].Sub(times[i]); got != every {
-				t.Errorf("%s: %s between two, want %s", calendar, got, every)
-			}
+			require.Equal(t, every, times[i+1].Sub(times[i]), calendar)
 		}
 	}
 }
@@ -145,9 +132,7 @@ func TestBackupTimer(t *testing.T) {
 func TestUnitUnknown(t *testing.T) {
 	t.Parallel()
 	defer func() {
-		if recover() == nil {
-			t.Error("no panic")
-		}
+		require.NotNil(t, recover(), "no panic")
 	}()
 	templates.Unit("../boot/boot")
 }
@@ -168,10 +153,9 @@ func TestFaultsAreDocumented(t *testing.T) {
 	for _, m := range regexp.MustCompile("`([a-z-]+)`").FindAllStringSubmatch(table.String(), -1) {
 		documented = append(documented, m[1])
 	}
-	if got, want := slices.Sorted(slices.Values(documented)),
-		slices.Sorted(slices.Values(templates.FaultCodes)); !slices.Equal(got, want) {
-		t.Errorf("docs/faults.md has %q\nFaultCodes are %q", got, want)
-	}
+	got, want := slices.Sorted(slices.Values(documented)),
+		slices.Sorted(slices.Values(templates.FaultCodes))
+	require.Equal(t, want, got)
 	scripts, err := filepath.Glob("boot/*")
 	must(t, err)
 	var hook strings.Builder
@@ -189,9 +173,8 @@ func TestFaultsAreDocumented(t *testing.T) {
 		if pod, ok := strings.CutSuffix(code, "-unhealthy"); ok && pod != "kubelet" {
 			whole = `\$1-unhealthy` // the hook says it of each static pod
 		}
-		if !regexp.MustCompile(`[ "'=]` + whole + `[ "'\n]`).MatchString(hook.String()) {
-			t.Errorf("the hook never says %s", code)
-		}
+		require.True(t, regexp.MustCompile(`[ "'=]`+whole+`[ "'\n]`).MatchString(hook.String()),
+			"the hook never says %s", code)
 	}
 }
 
@@ -212,15 +195,11 @@ func TestStatusSchema(t *testing.T) {
 	for field := range reflect.TypeFor[verdict]().Fields() {
 		fields = append(fields, strings.ToLower(field.Name))
 	}
-	if got := slices.Sorted(maps.Keys(schema.Properties)); !slices.Equal(got,
-		slices.Sorted(slices.Values(fields))) ||
-		!slices.Equal(got, slices.Sorted(slices.Values(schema.Required))) {
-		t.Errorf("properties %q, required %q, the hook writes %q", got, schema.Required, fields)
-	}
-	if want := []string{"code", "object", "evidence",
-		"remedy"}; !slices.Equal(schema.Properties["faults"].Items.Required, want) {
-		t.Errorf("faults %q, want %q", schema.Properties["faults"].Items.Required, want)
-	}
+	got := slices.Sorted(maps.Keys(schema.Properties))
+	require.Equal(t, slices.Sorted(slices.Values(fields)), got)
+	require.Equal(t, slices.Sorted(slices.Values(schema.Required)), got)
+	require.Equal(t, []string{"code", "object", "evidence",
+		"remedy"}, schema.Properties["faults"].Items.Required)
 	var source []byte
 	for _, name := range []string{"boot/steps", "boot/etcd", "boot/pool", "boot/fetch"} {
 		text, err := os.ReadFile(name)
@@ -234,15 +213,12 @@ func TestStatusSchema(t *testing.T) {
 		}[name]; full != "" {
 			name = full
 		}
-		if !slices.Contains(schema.Properties["step"].Enum, name) {
-			t.Errorf("the schema does not know the step %s", name)
-		}
+		require.Contains(t, schema.Properties["step"].Enum, name, name)
 	}
 	for _, step := range schema.Properties["step"].Enum {
-		if name := strings.TrimSuffix(strings.TrimSuffix(step, "-boot"),
-			"-plane"); step != "start" && step != "files" &&
-			!strings.Contains(string(source), "step_"+name+"() {") {
-			t.Errorf("there is no step %s", step)
+		if step != "start" && step != "files" {
+			name := strings.TrimSuffix(strings.TrimSuffix(step, "-boot"), "-plane")
+			require.Contains(t, string(source), "step_"+name+"() {")
 		}
 	}
 }

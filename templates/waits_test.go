@@ -6,6 +6,8 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"kiln.dev/kiln/test/need"
 )
 
@@ -25,10 +27,8 @@ func TestBootGoesOn(t *testing.T) {
 		must(t, os.RemoveAll(m.world+"/rules"))
 		must(t, os.Truncate(m.world+"/systemctl", 0))
 		m.wantDone()
-		if got := m.read(m.world + "/systemctl"); got != "stop *.swap\nstart --no-block "+
-			"kubelet.service\n" {
-			t.Errorf("systemctl %s", got)
-		}
+		require.Equal(t, "stop *.swap\nstart --no-block "+
+			"kubelet.service\n", m.read(m.world+"/systemctl"))
 	})
 }
 
@@ -43,9 +43,8 @@ func TestBootWaits(t *testing.T) {
 		m.rule("GET", "*/readyz", 2, 500, 0, "[-]etcd failed") // of etcd
 		m.rule("GET", "*/configmaps/kiln", 2, 403, 0, `{"message":"RBAC: not yet",`+
 			`"reason":"Forbidden"}`)
-		for i, code := range []int{0, 401, 403, 404, 409, 429, 500, 503} {
+		for _, code := range []int{0, 401, 403, 404, 409, 429, 500, 503} {
 			m.rule("PATCH", "*/coredns*", 1, code, map[int]int{0: 52}[code], "")
-			_ = i
 		}
 		m.rule("GET", "*/nodes/cp-1", 2, 404, 0, "")
 		out := m.wantDone()
@@ -57,9 +56,7 @@ func TestBootWaits(t *testing.T) {
 			"objects: waiting for " + kubeSystem + "/configmaps/kiln: HTTP 403: RBAC: not yet": 1,
 			"node: waiting for cp-1: HTTP 404":                                                 1,
 		} {
-			if n := strings.Count(out, text); n != times {
-				t.Errorf("%d times %q, want %d\n%s", n, text, times, out)
-			}
+			require.Equal(t, times, strings.Count(out, text), "%v: %v", text, out)
 		}
 	})
 }
@@ -77,9 +74,7 @@ func TestBootRepairsModes(t *testing.T) {
 			if info, err := os.Stat(m.root + path); err != nil || info.Mode() != mode {
 				t.Error(path, info.Mode(), err)
 			}
-			if !strings.Contains(out, path) {
-				t.Errorf("%s was repaired silently", path)
-			}
+			require.Contains(t, out, path)
 		}
 	})
 }
@@ -96,9 +91,7 @@ func TestBootOwners(t *testing.T) {
 		}
 		out := m.wantDone()
 		for _, path := range []string{"/etc/number", "/etc/hostname"} {
-			if strings.Contains(out, path) {
-				t.Errorf("%s was right before\n%s", path, out)
-			}
+			require.NotContains(t, out, path)
 		}
 		info, err := os.Stat(m.root + "/etc/foreign")
 		must(t, err)
@@ -118,9 +111,7 @@ func TestBootLabelsLater(t *testing.T) {
 		state := m.read(m.root + "/var/lib/kiln/state")
 		begin, rest, found := strings.Cut(state, `,"labels"`)
 		_, end, _ := strings.Cut(rest, "\n")
-		if !found {
-			t.Fatal(state)
-		}
+		require.True(t, found, state)
 		m.at("/var/lib/kiln/state", begin+"\n"+end)
 		m.at("/etc/kubernetes/pki/install.crt", "install")
 		m.at("/etc/kubernetes/pki/install.key", secret)
@@ -141,9 +132,8 @@ func TestBootNudgesKubelet(t *testing.T) {
 			m.document()
 			m.wantDone()
 			calls := m.read(m.world + "/systemctl")
-			if n := strings.Count(calls, "restart --no-block kubelet.service"); n != want {
-				t.Errorf("%d times 404: it was started again %d times, want %d", times, n, want)
-			}
+			require.Equal(t, want, strings.Count(calls, "restart --no-block kubelet.service"),
+				times)
 		}
 	})
 }

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"kiln.dev/kiln/templates"
 	"kiln.dev/kiln/test/need"
 )
@@ -26,17 +28,12 @@ func TestWall(t *testing.T) {
 	holds := func(when string) {
 		t.Helper()
 		out, _ := in("ip", "rule", "show")
-		if strings.Count(out, "169.254.169.254") != 1 {
-			t.Errorf("%s: rules\n%s", when, out)
-		}
-		if reaches("169.254.169.254", "80") || !reaches("169.254.169.254", "53") ||
-			!reaches("192.0.2.7", "80") {
-			t.Errorf("%s: the wrong connections are refused\n%s", when, out)
-		}
+		require.Equal(t, 1, strings.Count(out, "169.254.169.254"), "%v: %v", when, out)
+		require.False(t, reaches("169.254.169.254", "80"), "%v: %v", when, out)
+		require.True(t, reaches("169.254.169.254", "53"), "%v: %v", when, out)
+		require.True(t, reaches("192.0.2.7", "80"), "%v: %v", when, out)
 	}
-	if !reaches("169.254.169.254", "80") {
-		t.Fatal("nothing can be refused here")
-	}
+	require.True(t, reaches("169.254.169.254", "80"), "nothing can be refused here")
 	for _, when := range []string{"first", "again"} {
 		for _, command := range shellCommands(templates.Wall([]string{wallRule})) {
 			set("/bin/sh", "-c", command)
@@ -48,9 +45,8 @@ func TestWall(t *testing.T) {
 
 	wrong := shellCommands(templates.Wall([]string{"-4 rule add from nowhere"}))[0]
 	out, err := in("/bin/sh", "-c", wrong)
-	if err == nil || !strings.Contains(out, "ip -4 rule add from nowhere: ") {
-		t.Errorf("%v\n%s", err, out)
-	}
+	require.Error(t, err, out)
+	require.Contains(t, out, "ip -4 rule add from nowhere: ")
 }
 
 // TestWallStays: systemd-networkd, which starts without the settings of kiln as in a machine's
@@ -68,14 +64,10 @@ func TestWallStays(t *testing.T) {
 		`>/run/systemd/network/10.network && (timeout 20 "$1" 2>&1 & n=0; ` +
 		`while ip rule | grep -q 192.0.2.0 && [ $n -lt 100 ]; do sleep 0.1; n=$((n + 1)); done; ` +
 		`kill %1)`
-	log, err := in("unshare", "--mount", "sh", "-c", start, "--", networkd)
+	log, _ := in("unshare", "--mount", "sh", "-c", start, "--", networkd)
 	rules, _ := in("ip", "rule", "show")
-	if strings.Contains(rules, "192.0.2.0") {
-		t.Fatalf("no rule went: %v\n%s\n%s", err, log, rules)
-	}
-	if !strings.Contains(rules, "169.254.169.254") {
-		t.Errorf("the wall went\n%s", rules)
-	}
+	require.NotContains(t, rules, "192.0.2.0", log)
+	require.Contains(t, rules, "169.254.169.254")
 }
 
 const wallRule = "-4 rule add from 10.244.0.0/16 to 169.254.169.254 ipproto tcp dport 54-65534 " +
@@ -94,13 +86,11 @@ func wallNetwork(t *testing.T) (in func(...string) (string, error), set func(...
 	}
 	set = func(command ...string) {
 		t.Helper()
-		if out, err := in(command...); err != nil {
-			t.Fatalf("%s: %v\n%s", command, err, out)
-		}
+		out, err := in(command...)
+		require.NoError(t, err, "%v: %v", command, out)
 	}
-	if out, err := exec.Command(ip, "netns", "add", namespace).CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
+	out, err := exec.Command(ip, "netns", "add", namespace).CombinedOutput()
+	require.NoError(t, err, string(out))
 	t.Cleanup(func() { _ = exec.Command(ip, "netns", "del", namespace).Run() })
 	for _, command := range []string{
 		"link set lo up", "link add cni0 type bridge", "link set cni0 up",
@@ -149,15 +139,11 @@ func TestFirewallDropIn(t *testing.T) {
 			append(shell[1:len(shell):len(shell)], "-c", program)...).Output()
 		must(t, err)
 		for _, pid := range strings.Fields(string(out)) {
-			if !ended[pid] {
-				t.Errorf("%s ends\n%s", pid, out)
-			}
+			require.True(t, ended[pid], "%s ends\n%s", pid, out)
 			delete(ended, pid)
 		}
 		for pid, ends := range ended {
-			if ends {
-				t.Errorf("%s goes on\n%s", pid, out)
-			}
+			require.False(t, ends, "%s goes on\n%s", pid, out)
 		}
 	})
 }
