@@ -12,7 +12,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -33,19 +32,13 @@ const fixture = "../testdata/clusters/ha"
 
 func load(t testing.TB) (*pki.Bundle, *plan.Plan) {
 	t.Helper()
-	return loadCase(t, fixture)
-}
-
-func loadCase(t testing.TB, dir string) (*pki.Bundle, *plan.Plan) {
-	t.Helper()
-	c, err := render.Config(&folder.Input{Path: filepath.Join(dir, "cluster.yaml")})
+	c, err := render.Config(&folder.Input{Path: filepath.Join(fixture, "cluster.yaml")})
 	require.NoError(t, err)
-	data, err := os.ReadFile(filepath.Join(dir, "bundle", "secrets.yaml"))
+	data, err := os.ReadFile(filepath.Join(fixture, "bundle", "secrets.yaml"))
 	require.NoError(t, err)
 	b, err := pki.Load(data)
 	require.NoError(t, err)
-	p := plan.New(c)
-	return b, p
+	return b, plan.New(c)
 }
 
 // vectorBundle has a seed that can be typed. Its CAs are the fixture's: derivation does not depend
@@ -143,22 +136,6 @@ func TestSerialIsFunctionOfContent(t *testing.T) {
 	}
 }
 
-func TestGenerationChangesKey(t *testing.T) {
-	t.Parallel()
-	b := vectorBundle(t)
-	key := func() string {
-		cert, err := b.Issue(pki.Spec{Name: "apiserver/cp-1", CommonName: "x", NotBefore: b.Issued,
-			NotAfter: b.Issued.Add(time.Hour)})
-		require.NoError(t, err)
-		return string(cert.Key.PEM())
-	}
-	first := key()
-	b.Generations["apiserver/cp-1"] = 2
-	require.NotEqual(t, first, key())
-	b.Generations["apiserver/cp-1"] = 1
-	require.Equal(t, first, key())
-}
-
 // TestEveryCertificate verifies each certificate of each machine strictly, with OpenSSL too.
 func TestEveryCertificate(t *testing.T) {
 	t.Parallel()
@@ -217,43 +194,6 @@ func TestIssueUnverified(t *testing.T) {
 	require.Error(t, err)
 	_, errUnverified := b.IssueUnverified(spec)
 	require.Equal(t, err, errUnverified)
-}
-
-// TestWorkerSecrets: a worker gets no certificate but its own two.
-func TestWorkerSecrets(t *testing.T) {
-	t.Parallel()
-	b, p := load(t)
-	for i := range p.Machines {
-		m := &p.Machines[i]
-		var bases []string
-		for _, s := range b.Specs(p, m) {
-			bases = append(bases, s.Base)
-		}
-		if !m.ControlPlane() {
-			require.Equal(t, []string{"kubelet-client", "kubelet-server"}, bases)
-		}
-	}
-}
-
-// TestEtcdMachineSecrets: an etcd machine gets a member's two certificates and no other, and no
-// other machine gets these.
-func TestEtcdMachineSecrets(t *testing.T) {
-	t.Parallel()
-	b, p := loadCase(t, filepath.Join(filepath.Dir(fixture), "etcd-machines"))
-	for i := range p.Machines {
-		m := &p.Machines[i]
-		var bases []string
-		for _, s := range b.Specs(p, m) {
-			bases = append(bases, s.Base)
-		}
-		if m.Role == "etcd" {
-			require.Equal(t, []string{"etcd-server", "etcd-peer"}, bases)
-			continue
-		}
-		require.NotContains(t, bases, "etcd-server", m.Name)
-		require.NotContains(t, bases, "etcd-peer", m.Name)
-		require.Equal(t, m.ControlPlane(), slices.Contains(bases, "apiserver-etcd-client"), m.Name)
-	}
 }
 
 func TestInstallCredentialEndsWithFormation(t *testing.T) {

@@ -1,7 +1,6 @@
 package pki_test
 
 import (
-	"crypto/x509"
 	"fmt"
 	"strings"
 	"testing"
@@ -112,54 +111,6 @@ func stored(t *testing.T, b *pki.Bundle) *pki.Bundle {
 	return again
 }
 
-// TestRotationOverlap: in each stage of a CA, leaf certificates of the stage and of its neighbours
-// verify with what the stage trusts, also at the bundle's issue time. Two stages on, they do not.
-func TestRotationOverlap(t *testing.T) {
-	t.Parallel()
-	for _, signer := range []pki.Signer{pki.CA, pki.EtcdCA, pki.FrontProxyCA} {
-		b, p := load(t)
-		var states []*pki.Bundle
-		for i := range 4 {
-			if i > 0 {
-				b = stored(t, b)
-				if i == 1 {
-					require.NoError(t, b.Rotate(signer.Root(), day, decade))
-				} else {
-					require.NoError(t, b.NextStage(signer.Root(), day))
-				}
-			}
-			states = append(states, b)
-		}
-		for i, showing := range states {
-			for j, trusting := range states {
-				roots := x509.NewCertPool()
-				require.True(t, roots.AppendCertsFromPEM(trusting.TrustPEM(signer)))
-				for _, spec := range showing.Specs(p, &p.Machines[0]) {
-					if spec.Signer != signer {
-						continue
-					}
-					issued, err := showing.Issue(spec)
-					require.NoError(t, err)
-					cert, err := x509.ParseCertificate(issued.DER)
-					require.NoError(t, err)
-					require.Equal(t, showing.Authority(signer).Certificate.Subject.String(),
-						cert.Issuer.String())
-					_, err = cert.Verify(x509.VerifyOptions{Roots: roots,
-						CurrentTime: showing.Issued,
-						KeyUsages:   []x509.ExtKeyUsage{x509.ExtKeyUsageAny}})
-					neighbours := i-j >= -1 && i-j <= 1
-					switch {
-					case neighbours:
-						require.NoError(t, err, "%s: stage %d shows to stage %d", spec.Name, i, j)
-					case i == 0 && j == 3 || i == 2 && j == 0 || i == 3 && j == 0:
-						require.Error(t, err, "%s: stage %d shows to stage %d", spec.Name, i, j)
-					}
-				}
-			}
-		}
-	}
-}
-
 // TestRotationRefusals: a bundle whose rotation is damaged or edited is refused, and the message
 // quotes no secret.
 func TestRotationRefusals(t *testing.T) {
@@ -255,28 +206,6 @@ func TestRotationDiverged(t *testing.T) {
 	require.NotEmpty(t, other.Diverged(&b.Public), "the other root is the only one now")
 	require.NoError(t, b.PreviousStage(pki.RootEncryption, day.Add(4*time.Hour)))
 	require.Empty(t, other.Diverged(&b.Public), "here it was given up")
-}
-
-// TestRotationForms: only what kiln writes is the state of a root.
-func TestRotationForms(t *testing.T) {
-	t.Parallel()
-	for _, text := range []string{"1", "g0", "g1 both", "g1 trust since x", "trust", "g"} {
-		_, err := pki.ParseRotation(text)
-		require.Error(t, err, text)
-	}
-	r, err := pki.ParseRotation("")
-	require.NoError(t, err)
-	require.Zero(t, r.Position())
-	for _, text := range []string{
-		"g1", "g2 since 2026-02-08T00:00:00Z", "g1 trust since 2026-02-01T00:00:00Z",
-		"g1 trust since 2026-02-15T00:00:00Z, begun 2026-02-01T00:00:00Z",
-		"g1 issue since 2026-02-08T00:00:00Z, begun 2026-02-01T00:00:00Z",
-		"g2 since 2026-02-15T00:00:00Z, begun 2026-02-01T00:00:00Z",
-	} {
-		r, err := pki.ParseRotation(text)
-		require.NoError(t, err)
-		require.Equal(t, text, r.String())
-	}
 }
 
 // TestRotatedLifetime: a CA that took the place of another one lives as long as it is told to,
