@@ -197,11 +197,7 @@ func TestAnnounceHostile(t *testing.T) {
 	}
 	require.NotEqual(t, 204, r.post(t, "/announce/worker-2", sent))
 	for _, method := range []string{http.MethodPut, http.MethodDelete, http.MethodHead} {
-		request, err := http.NewRequestWithContext(t.Context(), method, r.url+path, nil)
-		require.NoError(t, err)
-		answer, err := http.DefaultClient.Do(request)
-		require.NoError(t, err)
-		require.NoError(t, answer.Body.Close())
+		answer, _ := ask(t, method, r.url+path, "")
 		require.Equal(t, http.StatusNotFound, answer.StatusCode, method)
 	}
 	r.requireRefused(t, "/announce", "/announce/", "/announce/other", "/announce/pools/worker-1",
@@ -216,12 +212,7 @@ func TestAnnounceHostile(t *testing.T) {
 
 	// Clients that send slowly, or nothing more, hold up nobody at another address.
 	for range 600 {
-		conn, err := net.Dial("tcp", r.address)
-		require.NoError(t, err)
-		t.Cleanup(func() { _ = conn.Close() })
-		_, err = fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: x\r\n"+
-			"Content-Length: 9000\r\n\r\nx", path)
-		require.NoError(t, err)
+		r.slow(t, "POST "+path, "Content-Length: 9000")
 	}
 	status, nonce := r.get(t, path)
 	require.Equal(t, http.StatusOK, status)

@@ -19,10 +19,8 @@ import (
 // slow opens a connection, sends the beginning of a request with a body, and no more.
 func (r *running) slow(t *testing.T, line, header string) net.Conn {
 	t.Helper()
-	conn, err := net.Dial("tcp", r.address)
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = conn.Close() })
-	_, err = fmt.Fprintf(conn, "%s HTTP/1.1\r\nHost: x\r\n%s\r\n\r\nx", line, header)
+	conn := r.dial(t, "127.0.0.1")
+	_, err := fmt.Fprintf(conn, "%s HTTP/1.1\r\nHost: x\r\n%s\r\n\r\nx", line, header)
 	require.NoError(t, err)
 	return conn
 }
@@ -119,29 +117,13 @@ func TestLargePosts(t *testing.T) {
 func TestConnections(t *testing.T) {
 	t.Parallel()
 	r := startChanged(t, example(t), nil, func(s *serve.Server) { s.SetBounds(time.Second, 5) })
-	dial := func(from string) net.Conn {
-		d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}}
-		conn, err := d.Dial("tcp", r.address)
-		require.NoError(t, err)
-		t.Cleanup(func() { _ = conn.Close() })
-		return conn
-	}
-	// works reports whether the server answers.
-	works := func(conn net.Conn) bool {
-		_ = conn.SetDeadline(time.Now().Add(5 * time.Second))
-		_, err := fmt.Fprint(conn, "GET /boot.ipxe HTTP/1.1\r\nHost: x\r\n\r\n")
-		if err == nil {
-			_, err = io.ReadFull(conn, make([]byte, 15))
-		}
-		return err == nil
-	}
 	var conns []net.Conn
 	for range 5 {
-		conns = append(conns, dial("127.0.0.1"))
+		conns = append(conns, r.dial(t, "127.0.0.1"))
 		require.True(t, works(conns[len(conns)-1]))
 	}
-	require.False(t, works(dial("127.0.0.1")))
-	require.True(t, works(dial("127.0.0.2")))
+	require.False(t, works(r.dial(t, "127.0.0.1")))
+	require.True(t, works(r.dial(t, "127.0.0.2")))
 	r.requireLogged(t, map[string]any{
 		"event": "connection", "remote": "127.0.0.1",
 		"reason": "closed: its address has 5 connections",
@@ -151,6 +133,6 @@ func TestConnections(t *testing.T) {
 	}
 	// The connections that a document or a refusal took are free again.
 	http.DefaultClient.CloseIdleConnections()
-	require.Eventually(t, func() bool { return works(dial("127.0.0.1")) }, 5*time.Second,
+	require.Eventually(t, func() bool { return works(r.dial(t, "127.0.0.1")) }, 5*time.Second,
 		10*time.Millisecond)
 }

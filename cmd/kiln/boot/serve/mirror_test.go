@@ -3,7 +3,6 @@ package serve_test
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"io"
 	"net/http"
 	"path/filepath"
 	"testing"
@@ -41,17 +40,9 @@ func TestPrograms(t *testing.T) {
 	for range 2 {
 		r.requireGiven(t, "/release/v1.36.3/kubelet", "a kubelet")
 	}
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet,
-		r.url+"/release/v1.36.3/kubelet", nil)
-	require.NoError(t, err)
-	request.Header.Set("Range", "bytes=2-")
-	answer, err := http.DefaultClient.Do(request)
-	require.NoError(t, err)
-	rest, err := io.ReadAll(answer.Body)
-	require.NoError(t, err)
-	require.NoError(t, answer.Body.Close())
+	answer, rest := ask(t, http.MethodGet, r.url+"/release/v1.36.3/kubelet", "bytes=2-")
 	require.Equal(t, http.StatusPartialContent, answer.StatusCode)
-	require.Equal(t, "kubelet", string(rest))
+	require.Equal(t, "kubelet", rest)
 	r.requireLogged(t, map[string]any{
 		"path": "/release/v1.36.3/kubelet", "decision": "served", "status": 206.0, "bytes": 7.0,
 	})

@@ -20,10 +20,8 @@ import (
 // takeAll reads the whole answer from an address, and resets the connection instead of closing it.
 func (r *running) takeAll(t *testing.T, from, path string) (answer string) {
 	t.Helper()
-	d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}}
-	conn, err := d.Dial("tcp", r.address)
-	require.NoError(t, err)
-	_, err = fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", path)
+	conn := r.dial(t, from)
+	_, err := fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", path)
 	require.NoError(t, err)
 	text, err := io.ReadAll(conn)
 	require.NoError(t, err)

@@ -3,7 +3,6 @@ package serve_test
 import (
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"strings"
 	"testing"
@@ -13,22 +12,6 @@ import (
 
 	"kiln.dev/kiln/cmd/kiln/boot/serve"
 )
-
-// hold opens a connection from an address, asks for a file and keeps the connection. It reports
-// whether the server answered.
-func (r *running) hold(t *testing.T, from string) bool {
-	t.Helper()
-	d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}}
-	conn, err := d.Dial("tcp", r.address)
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = conn.Close() })
-	_ = conn.SetDeadline(time.Now().Add(5 * time.Second))
-	_, err = fmt.Fprint(conn, "GET /boot.ipxe HTTP/1.1\r\nHost: x\r\n\r\n")
-	if err == nil {
-		_, err = io.ReadFull(conn, make([]byte, 15))
-	}
-	return err == nil
-}
 
 // TestStrangersRoom: addresses that belong to nobody have few connections together, and those in a
 // network of --from leave some to the machines' own addresses. A machine gets its document while
@@ -41,7 +24,7 @@ func TestStrangersRoom(t *testing.T) {
 	})
 	held := func(network string) (n int) {
 		for i := range 20 {
-			if r.hold(t, fmt.Sprintf("127.0.%s.%d", network, 10+i)) {
+			if works(r.dial(t, fmt.Sprintf("127.0.%s.%d", network, 10+i))) {
 				n++
 			}
 		}
@@ -49,7 +32,7 @@ func TestStrangersRoom(t *testing.T) {
 	}
 	require.Equal(t, 4, held("9"), "a quarter")
 	require.Equal(t, 10, held("1"), "all but an eighth")
-	require.True(t, r.hold(t, "127.0.0.2"))
+	require.True(t, works(r.dial(t, "127.0.0.2")))
 	status, body := r.from(t, "127.0.0.3", "/cp-1/user-data")
 	require.Equal(t, http.StatusOK, status)
 	require.Equal(t, "a document", body)
@@ -74,12 +57,12 @@ func TestOneStranger(t *testing.T) {
 	r := start(t, cluster(t), only(t))
 	answered := 0
 	for range 70 {
-		if r.hold(t, "127.0.9.9") {
+		if works(r.dial(t, "127.0.9.9")) {
 			answered++
 		}
 	}
 	require.Equal(t, 64, answered)
-	require.True(t, r.hold(t, "127.0.9.10"))
+	require.True(t, works(r.dial(t, "127.0.9.10")))
 }
 
 // TestLargeHeader: a request has 8 KiB at most.
@@ -89,9 +72,8 @@ func TestLargeHeader(t *testing.T) {
 	for size, want := range map[int]string{
 		7 << 10: "HTTP/1.1 200", 9 << 10: "HTTP/1.1 431",
 	} {
-		conn, err := net.Dial("tcp", r.address)
-		require.NoError(t, err)
-		_, err = fmt.Fprintf(conn, "GET /boot.ipxe HTTP/1.1\r\nHost: x\r\nConnection: close\r\n"+
+		conn := r.dial(t, "127.0.0.1")
+		_, err := fmt.Fprintf(conn, "GET /boot.ipxe HTTP/1.1\r\nHost: x\r\nConnection: close\r\n"+
 			"X: %s\r\n\r\n", strings.Repeat("x", size))
 		require.NoError(t, err)
 		_ = conn.SetDeadline(time.Now().Add(5 * time.Second))
@@ -99,6 +81,5 @@ func TestLargeHeader(t *testing.T) {
 		_, err = io.ReadFull(conn, answer)
 		require.NoError(t, err)
 		require.Equal(t, want, string(answer), size)
-		require.NoError(t, conn.Close())
 	}
 }

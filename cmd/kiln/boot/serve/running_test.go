@@ -7,6 +7,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -166,6 +167,35 @@ func startServer(t *testing.T, dirs []string, change func(*serve.Options),
 	r.stop = sync.OnceValue(func() error { cancel(); return <-ended })
 	t.Cleanup(func() { _ = r.stop() })
 	return r
+}
+
+// dial opens a connection from an address.
+func (r *running) dial(t *testing.T, from string) net.Conn {
+	t.Helper()
+	d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}}
+	conn, err := d.Dial("tcp", r.address)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = conn.Close() })
+	return conn
+}
+
+// ask opens a connection from an address, and asks for a path.
+func (r *running) ask(t *testing.T, from, path string) net.Conn {
+	t.Helper()
+	conn := r.dial(t, from)
+	_, err := fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: x\r\n\r\n", path)
+	require.NoError(t, err)
+	return conn
+}
+
+// works reports whether the server answers on a connection, which stays open.
+func works(conn net.Conn) bool {
+	_ = conn.SetDeadline(time.Now().Add(5 * time.Second))
+	_, err := fmt.Fprint(conn, "GET /boot.ipxe HTTP/1.1\r\nHost: x\r\n\r\n")
+	if err == nil {
+		_, err = io.ReadFull(conn, make([]byte, 15))
+	}
+	return err == nil
 }
 
 // get returns the status and the body of the answer to a path.

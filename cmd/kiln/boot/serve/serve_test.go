@@ -44,10 +44,8 @@ func TestOnce(t *testing.T) {
 func TestOptions(t *testing.T) {
 	t.Parallel()
 	r := start(t, example(t), nil)
-	conn, err := net.Dial("tcp", r.address)
-	require.NoError(t, err)
-	defer func() { _ = conn.Close() }()
-	_, err = fmt.Fprint(conn, "OPTIONS * HTTP/1.1\r\nHost: boot\r\nConnection: close\r\n\r\n")
+	conn := r.dial(t, "127.0.0.1")
+	_, err := fmt.Fprint(conn, "OPTIONS * HTTP/1.1\r\nHost: boot\r\nConnection: close\r\n\r\n")
 	require.NoError(t, err)
 	answer, err := io.ReadAll(conn)
 	require.NoError(t, err)
@@ -63,11 +61,7 @@ func TestShortLines(t *testing.T) {
 	r := start(t, example(t), nil)
 	long := strings.Repeat("X", 12_000)
 	for _, part := range [][2]string{{long, "/"}, {http.MethodGet, "/" + long}} {
-		request, err := http.NewRequestWithContext(t.Context(), part[0], r.url+part[1], nil)
-		require.NoError(t, err)
-		answer, err := http.DefaultClient.Do(request)
-		require.NoError(t, err)
-		require.NoError(t, answer.Body.Close())
+		ask(t, part[0], r.url+part[1], "")
 	}
 	require.NoError(t, r.stop())
 	for line := range strings.Lines(r.log.String()) {
@@ -111,12 +105,7 @@ func TestNothingElse(t *testing.T) {
 		"/cp-1/../admin.conf", "/cp-1/%2e%2e/admin.conf", "/initrd/other.cpio.gz", "/ipxe/",
 		"/ipxe/other.ipxe", "/worker-2/user-data")
 	for _, method := range []string{http.MethodHead, http.MethodPost, http.MethodDelete} {
-		request, err := http.NewRequestWithContext(t.Context(), method, r.url+"/cp-1/config.ign",
-			nil)
-		require.NoError(t, err)
-		answer, err := http.DefaultClient.Do(request)
-		require.NoError(t, err)
-		require.NoError(t, answer.Body.Close())
+		answer, _ := ask(t, method, r.url+"/cp-1/config.ign", "")
 		require.Equal(t, http.StatusNotFound, answer.StatusCode, method)
 	}
 	r.requireGiven(t, "/cp-1/config.ign", `{"one":1}`)
@@ -170,27 +159,14 @@ func TestImageParts(t *testing.T) {
 	dir := example(t)
 	write(t, dir, map[string]string{"images/flatcar/kernel": "MZ\x00 a kernel"})
 	r := start(t, dir, nil)
-	ask := func(method, path, part string) (*http.Response, string) {
-		request, err := http.NewRequestWithContext(t.Context(), method, r.url+path, nil)
-		require.NoError(t, err)
-		if part != "" {
-			request.Header.Set("Range", part)
-		}
-		answer, err := http.DefaultClient.Do(request)
-		require.NoError(t, err)
-		body, err := io.ReadAll(answer.Body)
-		require.NoError(t, err)
-		require.NoError(t, answer.Body.Close())
-		return answer, string(body)
-	}
-	answer, _ := ask(http.MethodHead, "/images/flatcar/kernel", "")
+	answer, _ := ask(t, http.MethodHead, r.url+"/images/flatcar/kernel", "")
 	require.Equal(t, http.StatusOK, answer.StatusCode)
 	require.EqualValues(t, 12, answer.ContentLength)
 	require.Equal(t, "application/octet-stream", answer.Header.Get("Content-Type"))
-	answer, body := ask(http.MethodGet, "/images/flatcar/kernel", "bytes=6-")
+	answer, body := ask(t, http.MethodGet, r.url+"/images/flatcar/kernel", "bytes=6-")
 	require.Equal(t, http.StatusPartialContent, answer.StatusCode)
 	require.Equal(t, "kernel", body)
-	answer, _ = ask(http.MethodHead, "/boot.ipxe", "")
+	answer, _ = ask(t, http.MethodHead, r.url+"/boot.ipxe", "")
 	require.Equal(t, http.StatusNotFound, answer.StatusCode)
 	r.requireLogged(t, map[string]any{"method": "HEAD", "decision": "served", "status": 200.0})
 }

@@ -3,7 +3,6 @@ package serve_test
 import (
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"strings"
 	"sync"
@@ -26,18 +25,6 @@ func pool(t *testing.T, document string) string {
 	}, map[string]string{
 		"pools/small/user-data": document, "images/flatcar/vmlinuz": "MZ\x00" + large[3:],
 	})
-}
-
-// ask opens a connection from an address, and asks for a path.
-func (r *running) ask(t *testing.T, from, path string) net.Conn {
-	t.Helper()
-	d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}}
-	conn, err := d.Dial("tcp", r.address)
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = conn.Close() })
-	_, err = fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: x\r\n\r\n", path)
-	require.NoError(t, err)
-	return conn
 }
 
 // TestShare: clients of one address that read nothing hold a share of the transfers of a pool, and

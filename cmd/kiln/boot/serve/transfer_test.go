@@ -19,23 +19,22 @@ import (
 	"kiln.dev/kiln/render"
 )
 
+// big returns a folder of two machines, of which one has a large document.
+func big(t *testing.T) string {
+	return renderedFolder(t, []render.Entry{
+		{Node: "big", Document: "big/config.ign"}, {Node: "small", Document: "small/config.ign"},
+	}, map[string]string{"big/config.ign": large, "small/config.ign": "tiny"})
+}
+
 // TestCutOff: a transfer that ends early does not count, even if the server has sent everything.
 // The client may have what was sent, so it is a disclosure, and the machine can ask again.
 func TestCutOff(t *testing.T) {
 	t.Parallel()
-	// 8 MiB: more than the buffers between server and client hold
-	document := strings.Repeat("0123456789abcdef", 1<<19)
-	dir := renderedFolder(t, []render.Entry{
-		{Node: "big", Document: "big/config.ign"}, {Node: "small", Document: "small/config.ign"},
-	},
-		map[string]string{"big/config.ign": document, "small/config.ign": "tiny"})
+	dir := big(t)
 	r := start(t, dir, nil)
 	for _, path := range []string{"/big/config.ign", "/small/config.ign"} {
-		conn, err := net.Dial("tcp", r.address)
-		require.NoError(t, err)
-		_, err = fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: boot\r\n\r\n", path)
-		require.NoError(t, err)
-		_, err = io.ReadFull(conn, make([]byte, 20))
+		conn := r.ask(t, "127.0.0.1", path)
+		_, err := io.ReadFull(conn, make([]byte, 20))
 		require.NoError(t, err)
 		require.NoError(t, conn.Close())
 		r.requireLogged(t, map[string]any{"path": path, "decision": "disclosed"})
@@ -50,7 +49,7 @@ func TestCutOff(t *testing.T) {
 		"sent and not confirmed, so that somebody may have a part or all of it: 2",
 	}, r.Alarms())
 	require.Len(t, r.Left(), 2)
-	r.requireGiven(t, "/big/config.ign", document)
+	r.requireGiven(t, "/big/config.ign", large)
 	r.requireGiven(t, "/small/config.ign", "tiny")
 	r.requireRefused(t, "/big/config.ign", "/small/config.ign")
 }
@@ -59,16 +58,10 @@ func TestCutOff(t *testing.T) {
 // server gives the document.
 func TestKilled(t *testing.T) {
 	t.Parallel()
-	document := strings.Repeat("0123456789abcdef", 1<<19)
-	dir := renderedFolder(t, []render.Entry{
-		{Node: "big", Document: "big/config.ign"},
-	}, map[string]string{"big/config.ign": document})
+	dir := big(t)
 	first := start(t, dir, nil)
-	conn, err := net.Dial("tcp", first.address)
-	require.NoError(t, err)
-	_, err = fmt.Fprint(conn, "GET /big/config.ign HTTP/1.1\r\nHost: boot\r\n\r\n")
-	require.NoError(t, err)
-	_, err = io.ReadFull(conn, make([]byte, 1000))
+	conn := first.ask(t, "127.0.0.1", "/big/config.ign")
+	_, err := io.ReadFull(conn, make([]byte, 1000))
 	require.NoError(t, err)
 	// The first server hangs in its transfer. While it lives, no other one may have its state; what
 	// it would leave is on disk.
@@ -80,22 +73,19 @@ func TestKilled(t *testing.T) {
 	copied := filepath.Join(t.TempDir(), "served.json")
 	require.NoError(t, os.WriteFile(copied, left, 0o600))
 	second := start(t, dir, func(o *serve.Options) { o.State = copied })
-	second.requireGiven(t, "/big/config.ign", document)
+	second.requireGiven(t, "/big/config.ign", large)
 	require.NoError(t, conn.Close())
 	require.NoError(t, first.stop())
 	require.NoError(t, second.stop())
 	next := start(t, dir, func(o *serve.Options) { o.State = copied })
-	require.Empty(t, next.Left())
+	require.Equal(t, []string{"small"}, next.Left())
 }
 
 // TestLeaving: a transfer that is open when the server has to end is finished, and counts. No new
 // client is let in.
 func TestLeaving(t *testing.T) {
 	t.Parallel()
-	document := strings.Repeat("0123456789abcdef", 1<<19)
-	dir := renderedFolder(t, []render.Entry{
-		{Node: "big", Document: "big/config.ign"},
-	}, map[string]string{"big/config.ign": document})
+	dir := big(t)
 	r := start(t, dir, nil)
 	answer, err := http.Get(r.url + "/big/config.ign")
 	require.NoError(t, err)
@@ -113,9 +103,9 @@ func TestLeaving(t *testing.T) {
 	rest, err := io.ReadAll(answer.Body)
 	require.NoError(t, err)
 	require.NoError(t, answer.Body.Close())
-	require.Len(t, rest, len(document)-1000)
+	require.Len(t, rest, len(large)-1000)
 	require.NoError(t, <-ended)
-	require.Empty(t, start(t, dir, nil).Left())
+	require.Equal(t, []string{"small"}, start(t, dir, nil).Left())
 }
 
 // TestLeavingUnconfirmed: a client that takes a whole document, and holds the connection until the
@@ -126,12 +116,7 @@ func TestLeavingUnconfirmed(t *testing.T) {
 		{Node: "a", Document: "a/config.ign"},
 	}, map[string]string{"a/config.ign": "secret"})
 	r := start(t, dir, nil)
-	conn, err := net.Dial("tcp", r.address)
-	require.NoError(t, err)
-	defer func() { _ = conn.Close() }()
-	_, err = fmt.Fprint(conn, "GET /a/config.ign HTTP/1.1\r\nHost: boot\r\n\r\n")
-	require.NoError(t, err)
-	text, err := io.ReadAll(conn)
+	text, err := io.ReadAll(r.ask(t, "127.0.0.1", "/a/config.ign"))
 	require.NoError(t, err)
 	require.Contains(t, string(text), "secret")
 	require.NoError(t, r.stop())
@@ -168,16 +153,10 @@ func TestRace(t *testing.T) {
 // gets the document if that transfer is cut off.
 func TestWaiting(t *testing.T) {
 	t.Parallel()
-	document := strings.Repeat("0123456789abcdef", 1<<19)
-	dir := renderedFolder(t, []render.Entry{
-		{Node: "big", Document: "big/config.ign"},
-	}, map[string]string{"big/config.ign": document})
+	dir := big(t)
 	r := start(t, dir, nil)
-	first, err := net.Dial("tcp", r.address)
-	require.NoError(t, err)
-	_, err = fmt.Fprint(first, "GET /big/config.ign HTTP/1.1\r\nHost: boot\r\n\r\n")
-	require.NoError(t, err)
-	_, err = io.ReadFull(first, make([]byte, 1000))
+	first := r.ask(t, "127.0.0.1", "/big/config.ign")
+	_, err := io.ReadFull(first, make([]byte, 1000))
 	require.NoError(t, err)
 
 	gone, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
@@ -199,7 +178,7 @@ func TestWaiting(t *testing.T) {
 	// the client most probably waits by then; the result is the same if not
 	time.Sleep(50 * time.Millisecond)
 	require.NoError(t, first.Close())
-	require.Len(t, <-got, len(document))
+	require.Len(t, <-got, len(large))
 	r.requireRefused(t, "/big/config.ign")
 }
 
