@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -224,4 +225,120 @@ func TestLoadPublicRefuses(t *testing.T) {
 		_, err := pki.LoadPublic([]byte(row.text))
 		require.ErrorContains(t, err, row.want, name)
 	}
+}
+
+// TestForm: mistakes in the form of a bundle are reported by line and key, all of them at once, and
+// never with a value.
+func TestForm(t *testing.T) {
+	t.Parallel()
+	b, _ := load(t)
+	text, err := b.Marshal()
+	require.NoError(t, err)
+	for name, row := range map[string]struct {
+		added string
+		want  []string // after "line N: ", with N counted from the first added line
+	}{
+		"a number in quotes": {"generations:\n  admin: \"2\"\n",
+			[]string{`1: generations: admin: want a whole number without quotes, such as 2`}},
+		"a word": {"generations:\n  admin: hunter2\n",
+			[]string{`1: generations: admin: want a whole number without quotes, such as 2`}},
+		"a fraction": {"generations: {admin: 1.5}\n",
+			[]string{`0: generations: admin: want a whole number without quotes, such as 2`}},
+		"a list": {"generations:\n- hunter2\n",
+			[]string{`1: generations: want a line for each secret, such as admin: 2`}},
+		"a repeated entry": {"generations:\n  admin: 2\n  admin: 3\n",
+			[]string{`2: generations: admin stands there already, in line `}},
+		"a repeated key": {"leafSeed: hunter2\n",
+			[]string{`0: leafSeed stands there already, in line `}},
+		"a misspelt key": {"generation:\n  admin: 2\n",
+			[]string{`0: a bundle has no such key here; did you mean "generations"?`}},
+		"an unknown key": {"hunter2: 1\n", []string{`0: a bundle has no such key here`}},
+		"a secret as a list": {"restored: [hunter2]\n",
+			[]string{`0: restored: want one value, not a list or a map`}},
+		"a root that was rotated": {"rotations:\n  ca:\n    begun: \"2026-01-31T12:00:00Z\"\n" +
+			"    keys: hunter2\n", []string{
+			`3: rotations: ca: a bundle has no such key here; did you mean "key"?`}},
+		"a rotation of nothing": {"rotations:\n  hunter2: []\n",
+			[]string{`1: rotations: a bundle has no such key here`}},
+		"tokens as a list": {"tokens:\n  blue: [hunter2]\n",
+			[]string{`1: tokens: blue: want a line for each pool, such as blue: {renewed: `}},
+		"two at once": {"generation:\n  admin: 2\ngenerations:\n  serve: two\n", []string{
+			`0: a bundle has no such key here`, `3: generations: serve: want a whole number`,
+		}},
+		"no YAML": {"generations:\n  admin: 2\n hunter2\n",
+			[]string{", column 2: has no key; write it like"}},
+	} {
+		_, err := pki.Load([]byte(string(text) + row.added))
+		require.Error(t, err, name)
+		require.NotContains(t, err.Error(), "hunter2", name)
+		for _, want := range row.want {
+			offset, message, found := strings.Cut(want, ":")
+			if !found || len(offset) != 1 {
+				require.ErrorContains(t, err, want, name)
+				continue
+			}
+			line := strings.Count(string(text), "\n") + 1 + int(offset[0]-'0')
+			require.Contains(t, err.Error(), "line "+strconv.Itoa(line)+":"+message, name)
+		}
+	}
+	_, err = pki.Load([]byte(strings.Replace(string(text), "etcdCA:\n", "etcdCA:\n  hunter2: 1\n",
+		1)))
+	require.ErrorContains(t, err, ": etcdCA: a bundle has no such key here")
+	require.NotContains(t, err.Error(), "hunter2")
+}
+
+// TestChecksum: one wrong letter in a key that nothing else verifies is found, and in the UUID and
+// the time of issue. Generations, which
+// operators edit, are no part of the checksum, and a bundle without one is valid.
+func TestChecksum(t *testing.T) {
+	t.Parallel()
+	old, err := os.ReadFile(filepath.Join(fixture, "bundle", "secrets.yaml"))
+	require.NoError(t, err)
+	require.NotContains(t, string(old), "\nchecksum: ")
+	b, err := pki.Load(old)
+	require.NoError(t, err)
+	data, err := b.Marshal()
+	require.NoError(t, err)
+	good := string(data)
+
+	// slip returns the bundle with another letter at the beginning of a value.
+	slip := func(key string) string {
+		value := line(data, key+": ")
+		letter := "A"
+		if strings.HasPrefix(value, letter) {
+			letter = "B"
+		}
+		return strings.Replace(good, key+": "+value, key+": "+letter+value[1:], 1)
+	}
+	other, err := private.NewKey(private.P256)
+	require.NoError(t, err)
+	swapped := *b
+	swapped.ServiceAccountKey = other
+	text, err := swapped.Marshal()
+	require.NoError(t, err)
+	sum := "checksum: " + line(data, "checksum: ")
+	_, after, _ := strings.Cut(string(text), "\nserviceAccountKey:")
+	before, _, _ := strings.Cut(good, "\nserviceAccountKey:")
+	for name, wrong := range map[string]string{
+		"encryptionKey":     slip("encryptionKey"),
+		"leafSeed":          slip("leafSeed"),
+		"serviceAccountKey": before + "\nserviceAccountKey:" + after,
+		"cluster":           strings.Replace(good, "cluster: 22b3", "cluster: 22b4", 1),
+		"issued":            strings.Replace(good, `"2026-01-01T00`, `"2026-01-01T01`, 1),
+		"the line itself":   strings.Replace(good, sum, "checksum: 0123456789abcdef", 1),
+	} {
+		require.NotEqual(t, good, wrong, name)
+		_, err := pki.Load([]byte(wrong))
+		require.ErrorContains(t, err, "checksum: not that of the keys beside it", name)
+		_, err = pki.Load([]byte(strings.Replace(wrong, "\nchecksum: ", "\n#", 1)))
+		require.NoError(t, err, name)
+	}
+	// That of an earlier release is of the keys alone.
+	const keys = "checksum: f62119cbc24b90a0"
+	_, err = pki.Load([]byte(strings.Replace(good, sum, keys, 1)))
+	require.NoError(t, err)
+
+	edited, err := pki.Load([]byte(good + "generations: {admin: 2}\n"))
+	require.NoError(t, err)
+	require.Equal(t, 2, edited.Generations["admin"])
 }

@@ -1,7 +1,10 @@
 package render_test
 
 import (
+	"os"
 	"testing"
+
+	"github.com/stretchr/testify/require"
 
 	"kiln.dev/kiln/test/golden"
 )
@@ -28,3 +31,10 @@ func sharedTwin(t testing.TB, name string) map[string][]byte {
 }
 
 func TestMain(m *testing.M) { golden.Main(m) }
+
+func read(t testing.TB, path string) string {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	require.NoError(t, err)
+	return string(data)
+}

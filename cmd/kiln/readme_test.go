@@ -14,9 +14,11 @@ import (
 	"testing"
 	"time"
 
-	"kiln.dev/kiln/test/need"
-
+	"github.com/rogpeppe/go-internal/txtar"
 	"github.com/stretchr/testify/require"
+
+	"kiln.dev/kiln/test/loopback"
+	"kiln.dev/kiln/test/need"
 )
 
 // TestReadme types what the console blocks of a page show, in a clone of the project or in an empty
@@ -220,4 +222,93 @@ func datesOf(t *testing.T, answer string) (list []time.Time) {
 		list = append(list, day)
 	}
 	return list
+}
+
+// registryName is the registry of the page.
+const registryName = "registry.example.com"
+
+// TestAirGap types what the console blocks of docs/air-gap.md show, with a registry and a server of
+// programs on this computer, and requires that the lines that --push prints are those of the page.
+func TestAirGap(t *testing.T) {
+	t.Parallel()
+	need.Program(t, "ssh-keygen")
+	outside, site := loopback.New(), loopback.New()
+	t.Cleanup(outside.Close)
+	t.Cleanup(site.Close)
+	outside.Make, outside.Answer = true, givePrograms
+	dir := t.TempDir()
+	script, err := txtar.ParseFile("../../testdata/script/archive.txtar")
+	require.NoError(t, err)
+	for _, f := range script.Files {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, f.Name), f.Data, 0o600))
+	}
+	shell := func(line string) string {
+		cmd := exec.Command("sh", "-ec", line)
+		cmd.Dir = dir
+		out, err := cmd.CombinedOutput()
+		require.NoError(t, err, "%s\n%s", line, out)
+		return string(out)
+	}
+	shell(`ssh-keygen -q -t ed25519 -N "" -f key
+		echo "you@example.com $(cat key.pub)" > allowed_signers`)
+	page := read(t, "../../docs/air-gap.md")
+	servers := " --registry registry.k8s.io=" + outside.URL + " --registry docker.io=" +
+		outside.URL + " --mirror " + outside.URL
+	blocks := regexp.MustCompile("(?s)```console\n(.*?)```").FindAllStringSubmatch(page, -1)
+	require.Len(t, blocks, 4)
+	for _, block := range blocks {
+		for line := range strings.Lines(block[1]) {
+			line = strings.TrimPrefix(strings.TrimSpace(line), "$ ")
+			push := strings.Contains(line, " --push ")
+			if verb, ok := strings.CutPrefix(line, "kiln "); ok {
+				line = program(t) + " " + strings.ReplaceAll(verb, registryName, site.Host)
+				if !push { // a push asks nobody else
+					line += servers
+				}
+			}
+			printed := shell(line)
+			for row := range strings.Lines(printed) {
+				if push && strings.Contains(row, "{host: ") {
+					row = strings.ReplaceAll(row, site.URL, "https://"+registryName)
+					require.Contains(t, page, row)
+				}
+			}
+		}
+	}
+	require.Len(t, site.Tags, 8)
+	words := strings.Fields(blockWith(t, page, "kiln serve "))
+	verb, rest, err := root().Find(words[1:])
+	require.NoError(t, err)
+	require.NoError(t, verb.ParseFlags(rest))
+}
+
+// TestExternalCA types what the console blocks of docs/external-ca.md show, with OpenSSL as the CA.
+// OpenSSL then verifies what a machine and a person get.
+func TestExternalCA(t *testing.T) {
+	t.Parallel()
+	need.Program(t, "openssl")
+	page := read(t, "../../docs/external-ca.md")
+	dir := t.TempDir()
+	writeFiles(t, dir, page)
+	for _, e := range session(page) {
+		requireAnswer(t, dir, e)
+	}
+	requireAnswer(t, dir, entry{
+		"kiln unpack nodes/cp-1 /etc/kubernetes/pki/apiserver.crt >apiserver.crt && " +
+			"openssl verify -x509_strict -CAfile ca.crt -purpose sslserver " +
+			"-verify_hostname api.prod.example.com apiserver.crt",
+		"apiserver.crt: OK",
+	})
+	_, person, _ := strings.Cut(page, "```sh\n")
+	person, _, _ = strings.Cut(person, "kubectl ") // OpenSSL's part
+	requireAnswer(t, dir, entry{
+		"{ " + person + "} >alice.log 2>&1; openssl verify -x509_strict -CAfile ca.crt " +
+			"-purpose sslclient alice.crt",
+		"alice.crt: OK",
+	})
+	bundle, err := os.ReadFile(filepath.Join(dir, "prod.secrets.yaml"))
+	require.NoError(t, err)
+	key, err := os.ReadFile(filepath.Join(dir, "ca.key"))
+	require.NoError(t, err)
+	require.NotContains(t, string(bundle), string(key[100:140]))
 }

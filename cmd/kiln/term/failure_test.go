@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -57,4 +58,11 @@ func TestNew(t *testing.T) {
 		require.Equal(t, term.Failure{ExitCode: 1, Problems: row.want},
 			term.NewFailure(1, row.err), row.name)
 	}
+}
+
+// TestNames: a list of names reads like a sentence.
+func TestNames(t *testing.T) {
+	t.Parallel()
+	require.Equal(t, "a, b", term.Names([]string{"a", "b"}))
+	require.Equal(t, "a, b, c, d, e and 2 more", term.Names(strings.Split("abcdefg", "")))
 }

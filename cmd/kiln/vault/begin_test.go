@@ -50,3 +50,28 @@ func newBundle(t *testing.T) *pki.Bundle {
 	require.NoError(t, err)
 	return b
 }
+
+// TestLostKeys: a snapshot from before the drop of an encryption key needs the bundle from then.
+func TestLostKeys(t *testing.T) {
+	t.Parallel()
+	at := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	b, err := pki.New(pki.Options{Name: "prod", Now: at.AddDate(0, -1, 0), CALifetime: time.Hour,
+		FormationWindow: time.Hour, Algorithm: private.P256})
+	require.NoError(t, err)
+	f := vault.File{Bundle: b}
+	const (
+		old   = "cp-1:/b/etcd-cp-1-20260201T020000Z.db"
+		young = "cp-1:/b/etcd-cp-1-20260401T020000Z.db"
+	)
+	require.Empty(t, f.LostKeys(old))
+	require.NoError(t, b.Rotate(pki.RootEncryption, at, time.Hour))
+	require.NoError(t, b.NextStage(pki.RootEncryption, at))
+	require.Empty(t, f.LostKeys(old), "both keys are there")
+	require.NoError(t, b.NextStage(pki.RootEncryption, at))
+	require.Contains(t, f.LostKeys(old)[0],
+		"before g2, which the bundle has no longer, for it was taken before 2026-03-01")
+	require.Empty(t, f.LostKeys(young))
+	require.Contains(t, f.LostKeys("cp-1:/b/mine.db")[0], "if it was taken before")
+	require.NoError(t, b.Rotate(pki.RootEncryption, at, time.Hour))
+	require.Contains(t, f.LostKeys(young)[0], "if it was taken before")
+}

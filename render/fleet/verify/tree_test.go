@@ -195,9 +195,7 @@ func (m *aTree) run(stdin string, words ...string) (string, int) {
 	cmd.Stdout, cmd.Stderr = &out, &messages
 	err := cmd.Run()
 	var exit *exec.ExitError
-	if err != nil && !errors.As(err, &exit) {
-		m.t.Fatal(err)
-	}
+	require.False(m.t, err != nil && !errors.As(err, &exit), err)
 	m.messages = messages.String()
 	return out.String(), cmd.ProcessState.ExitCode()
 }
