@@ -84,14 +84,7 @@ func TestWhatRunningMachinesRead(t *testing.T) {
 		{"taints alone", plan.KubeletConfig, "a: 1\n",
 			"a: 1\nregisterWithTaints: [{key: a, effect: NoSchedule}]\n", Live},
 	} {
-		state := func(content string) *change.Cluster {
-			c := oneMachine("v1.36.3")
-			c.Machines[0].Entries = change.Entries{{
-				Key: change.Key{Kind: "file", ID: row.path}, Content: []byte(content)}}
-			return c
-		}
-		p, err := New(change.Compare(state(row.old), state(row.now)), Options{MaxUnavailable: "1"})
-		require.NoError(t, err, row.name)
+		p := planned(t, holding(row.path, row.old), holding(row.path, row.now), nil)
 		require.Equal(t, row.verdict, p.Machines[0].Verdict, "%s: %s", row.name, p.Machines[0].Why)
 	}
 }
@@ -179,9 +172,7 @@ func TestCarriedAddress(t *testing.T) {
 		{"removed, behind a name", "10.0.0.10", "", "controlPlane.vip 10.0.0.10 → none: ",
 			"let the endpoint's name lead to", name},
 	} {
-		p, err := New(change.Compare(state(row.endpoint, row.old), state(row.endpoint, row.now)),
-			Options{MaxUnavailable: "1"})
-		require.NoError(t, err, row.name)
+		p := planned(t, state(row.endpoint, row.old), state(row.endpoint, row.now), nil)
 		if row.why == "" {
 			require.Empty(t, p.Refused, row.name)
 			continue
@@ -206,15 +197,12 @@ func TestEtcdVersions(t *testing.T) {
 		{"latest", "3.7.0-0", ""},
 	} {
 		state := func(tag string) *change.Cluster {
-			c := oneMachine("v1.36.3")
+			c := holding(plan.ManifestPath(target.Etcd),
+				"spec:\n  containers:\n  - image: x/etcd:"+tag+"\n")
 			c.Machines[0].Role = controlPlane
-			c.Machines[0].Entries = change.Entries{{
-				Key:     change.Key{Kind: "file", ID: plan.ManifestPath(target.Etcd)},
-				Content: []byte("spec:\n  containers:\n  - image: x/etcd:" + tag + "\n")}}
 			return c
 		}
-		p, err := New(change.Compare(state(row.old), state(row.now)), Options{MaxUnavailable: "1"})
-		require.NoError(t, err)
+		p := planned(t, state(row.old), state(row.now), nil)
 		if row.why == "" {
 			require.Empty(t, p.Refused, "%s", row.old)
 			continue

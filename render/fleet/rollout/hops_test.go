@@ -45,6 +45,23 @@ func states(list ...*change.Cluster) (out []rollout.State) {
 	return out
 }
 
+// planned returns the steps from one state to another, with what runs, if that is known.
+func planned(t *testing.T, old, now *change.Cluster, r *running.Running) *rollout.Steps {
+	t.Helper()
+	p, err := rollout.New(change.Compare(old, now),
+		rollout.Options{MaxUnavailable: "1", Running: r})
+	require.NoError(t, err)
+	return p
+}
+
+// next is planned for the next of several states.
+func next(t *testing.T, states []rollout.State, r *running.Running) *rollout.Steps {
+	t.Helper()
+	p, err := rollout.Next(states, rollout.Options{MaxUnavailable: "1", Running: r})
+	require.NoError(t, err)
+	return p
+}
+
 // TestHops: two minors are two hops, and their text says which is which.
 func TestHops(t *testing.T) {
 	t.Parallel()
@@ -112,9 +129,7 @@ func TestNext(t *testing.T) {
 		{"one minor", states(b, b, c), []*change.Cluster{b, b, b, b}, "", false,
 			"replace cp-1 … cp-3, 1 at a time"},
 	} {
-		p, err := rollout.Next(row.states,
-			rollout.Options{MaxUnavailable: "1", Running: runningFrom(row.runs...)})
-		require.NoError(t, err, row.name)
+		p := next(t, row.states, runningFrom(row.runs...))
 		require.Equal(t, row.refused, len(p.Refused) > 0, row.name)
 		require.True(t, strings.HasPrefix(p.Hop, row.hop), "%s: %s", row.name, p.Hop)
 		require.Equal(t, row.hop == "", p.Hop == "", row.name)
@@ -217,8 +232,7 @@ func TestObjects(t *testing.T) {
 		if row.now != "" {
 			withObject(now, "001-x.yaml", row.path, row.now)
 		}
-		p, err := rollout.New(change.Compare(old, now), rollout.Options{MaxUnavailable: "1"})
-		require.NoError(t, err, row.name)
+		p := planned(t, old, now, nil)
 		how, wait, deleted := objectSteps(p)
 		require.Equal(t, row.how, how, row.name)
 		require.Equal(t, row.wait, wait, row.name)
@@ -282,11 +296,9 @@ func TestMarker(t *testing.T) {
 		{"a token", []*change.Cluster{c, d}, "3", []string{token}, true},
 		{"a token of an earlier change", []*change.Cluster{c, d, d}, "3", []string{token}, true},
 	} {
-		o := rollout.Options{MaxUnavailable: "1", Running: runningFrom(
-			row.states[0], row.states[0], row.states[0], row.states[0])}
-		o.Running.Objects = row.marker
-		p, err := rollout.Next(states(row.states...), o)
-		require.NoError(t, err, row.name)
+		r := runningFrom(row.states[0], row.states[0], row.states[0], row.states[0])
+		r.Objects = row.marker
+		p := next(t, states(row.states...), r)
 		how, _, _ := objectSteps(p)
 		var got []string
 		for _, line := range how {
@@ -308,8 +320,7 @@ func TestFailedObject(t *testing.T) {
 	old, now := ofVersion("v1.36.2", "v1.36.2"), ofVersion("v1.36.3", "v1.36.3")
 	withObject(now, "003-x.yaml", "/api/v1/namespaces/ns/configmaps/x", "a: 1")
 	withObject(now, "004-y.yaml", "/api/v1/namespaces/ns/configmaps/y", "a: 1")
-	p, err := rollout.New(change.Compare(old, now), rollout.Options{MaxUnavailable: "1"})
-	require.NoError(t, err)
+	p := planned(t, old, now, nil)
 	how, _, _ := objectSteps(p)
 	require.Len(t, how, 4)
 	require.True(t, strings.HasSuffix(how[0], " &&"))
@@ -331,10 +342,9 @@ func TestAdministrators(t *testing.T) {
 		states []*change.Cluster
 		want   bool
 	}{{[]*change.Cluster{a, b}, false}, {[]*change.Cluster{a, b, c}, true}} {
-		o := rollout.Options{MaxUnavailable: "1", Running: runningFrom(a, a, a, a)}
-		o.Running.Objects = "9"
-		p, err := rollout.Next(states(row.states...), o)
-		require.NoError(t, err)
+		r := runningFrom(a, a, a, a)
+		r.Objects = "9"
+		p := next(t, states(row.states...), r)
 		how, _, _ := objectSteps(p)
 		text := strings.Join(how, "\n")
 		require.Contains(t, text, "001-coredns.yaml")
@@ -361,9 +371,7 @@ func TestHopFolder(t *testing.T) {
 		require.Equal(t, want, how[0])
 	}
 	for want, runs := range map[string]*change.Cluster{first: a, second: b} {
-		p, err := rollout.Next(states(a, b, c), rollout.Options{MaxUnavailable: "1",
-			Running: runningFrom(runs, runs, runs, runs)})
-		require.NoError(t, err)
+		p := next(t, states(a, b, c), runningFrom(runs, runs, runs, runs))
 		how, _, _ := objectSteps(p)
 		require.Equal(t, want, how[1])
 	}
@@ -383,8 +391,7 @@ func TestBalancerTokens(t *testing.T) {
 	m.Entries = append(m.Entries, &change.Entry{
 		Key: change.Key{Kind: "file", ID: "/etc/kubernetes/haproxy.cfg"}, Content: []byte("a")})
 	slices.SortFunc(m.Entries, func(a, b *change.Entry) int { return a.Compare(b.Key) })
-	p, err := rollout.New(change.Compare(old, now), rollout.Options{MaxUnavailable: "1"})
-	require.NoError(t, err)
+	p := planned(t, old, now, nil)
 	var got []string
 	for _, s := range p.List {
 		got = append(got, s.Do+" "+strings.Join(append(s.Machines, s.Pools...), " "))
@@ -404,9 +411,7 @@ func TestHopObjects(t *testing.T) {
 	b := withObject(ofVersion("v1.36.3", "v1.36.3"), "configmap-x.yaml", "", "data: 2\n")
 	c := withObject(ofVersion("v1.37.1", "v1.37.1"), "configmap-x.yaml", "", "data: 2\n")
 	applies := func(runs ...*change.Cluster) bool {
-		p, err := rollout.Next(states(a, b, c),
-			rollout.Options{MaxUnavailable: "1", Running: runningFrom(runs...)})
-		require.NoError(t, err)
+		p := next(t, states(a, b, c), runningFrom(runs...))
 		return slices.ContainsFunc(p.List, func(s rollout.Step) bool {
 			return s.Do == rollout.Apply && slices.ContainsFunc(s.How, func(l rollout.Line) bool {
 				return strings.HasSuffix(l.Text, "/configmap-x.yaml")
@@ -435,9 +440,7 @@ func TestLaggard(t *testing.T) {
 	}
 	trust, issue, given := at(1), at(2), at(0)
 	for _, last := range []*change.Cluster{trust, issue, given} {
-		p, err := rollout.Next(states(trust, issue, given), rollout.Options{
-			MaxUnavailable: "1", Running: runningFrom(issue, issue, issue, last)})
-		require.NoError(t, err)
+		p := next(t, states(trust, issue, given), runningFrom(issue, issue, issue, last))
 		require.Len(t, p.Refused, 1)
 		require.Equal(t, "rotation", p.Refused[0].Name)
 	}

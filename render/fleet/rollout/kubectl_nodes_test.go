@@ -96,8 +96,7 @@ func TestLabelsOfNewNodes(t *testing.T) {
 	now.Machines[0].Name = "b"
 	old := oneMachine("v1.36.3")
 	now.Machines = append(old.Machines, now.Machines...)
-	p, err := New(change.Compare(old, now), Options{MaxUnavailable: "1"})
-	require.NoError(t, err)
+	p := planned(t, old, now, nil)
 	require.Len(t, p.List, 1)
 	how := strings.Join(Texts(p.List[0].Then), "\n")
 	require.Contains(t, how, "kubectl label --overwrite node b tier=web  #")
@@ -112,11 +111,9 @@ func TestLabelsOfNewNodes(t *testing.T) {
 	seen := &running.Running{Digest: review.DigestOf, Nodes: []running.Node{
 		{Name: first.Name, Twin: review.DigestOf(first), Ready: true, Hook: "done done",
 			Kubelet: first.Properties.Value("kubelet")}, node}}
-	p, err = New(change.Compare(old, now), Options{MaxUnavailable: "1", Running: seen})
-	require.NoError(t, err)
+	p = planned(t, old, now, seen)
 	require.Contains(t, fmt.Sprint(p.List), "kubectl label --overwrite node b tier=web")
 	seen.Nodes[1].Labels = map[string]string{"tier": "web"}
-	p, err = New(change.Compare(old, now), Options{MaxUnavailable: "1", Running: seen})
-	require.NoError(t, err)
+	p = planned(t, old, now, seen)
 	require.NotContains(t, fmt.Sprint(p.List), "tier=web")
 }

@@ -40,6 +40,22 @@ func members(version string, names ...string) *change.Cluster {
 	return c
 }
 
+// planned returns the steps from one state to another, with what runs, if that is known.
+func planned(t *testing.T, old, now *change.Cluster, r *running.Running) *Steps {
+	t.Helper()
+	p, err := New(change.Compare(old, now), Options{MaxUnavailable: "1", Running: r})
+	require.NoError(t, err)
+	return p
+}
+
+// holding returns a cluster of one control plane, which has a file.
+func holding(path, content string) *change.Cluster {
+	c := oneMachine("v1.36.3")
+	c.Machines[0].Entries = change.Entries{{
+		Key: change.Key{Kind: "file", ID: path}, Content: []byte(content)}}
+	return c
+}
+
 // TestForce: refusals are overridden by name, and only existing ones.
 func TestForce(t *testing.T) {
 	t.Parallel()
@@ -114,8 +130,7 @@ func TestAdvice(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p, err := New(change.Compare(row.old, row.new), Options{MaxUnavailable: "1"})
-			require.NoError(t, err)
+			p := planned(t, row.old, row.new, nil)
 			if row.want == "" {
 				require.Empty(t, p.Refused)
 				return
@@ -155,11 +170,7 @@ func TestSnapshotBefore(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p, err := New(change.Compare(old, now), Options{
-				MaxUnavailable: "1",
-				Running:        &running.Running{Nodes: row.nodes, Digest: review.Digest},
-			})
-			require.NoError(t, err)
+			p := planned(t, old, now, &running.Running{Nodes: row.nodes, Digest: review.Digest})
 			step := p.List[0]
 			require.Equal(t, row.want, step.Do)
 			require.Equal(t, row.on, step.Machines[0])
@@ -178,9 +189,7 @@ func TestSnapshotOfExternal(t *testing.T) {
 		}}}
 	}
 	for version, want := range map[string]string{"v1.36.3": Snapshot, "v1.35.2": Replace} {
-		p, err := New(change.Compare(cluster("v1.35.1"), cluster(version)),
-			Options{MaxUnavailable: "1"})
-		require.NoError(t, err)
+		p := planned(t, cluster("v1.35.1"), cluster(version), nil)
 		require.Empty(t, p.Refused)
 		require.Equal(t, want, p.List[0].Do)
 		if want == Snapshot {
@@ -211,8 +220,7 @@ func TestTyped(t *testing.T) {
 	}, Texts(p.List[2].Then))
 
 	old, now := members("v1.35.1", "a", "b", "c"), members("v1.36.3", "a", "b", "c")
-	p, err = New(change.Compare(old, now), Options{MaxUnavailable: "1"})
-	require.NoError(t, err)
+	p = planned(t, old, now, nil)
 	require.Equal(t, []string{same}, Texts(p.List[0].Wait))
 	require.Equal(t, []string{"remove it there"}, Texts(p.List[0].Then))
 	require.NotContains(t, Texts(p.List[0].How), ifNotDone)
@@ -221,8 +229,7 @@ func TestTyped(t *testing.T) {
 	for _, m := range old.Machines {
 		r.Nodes = append(r.Nodes, running.Node{Name: m.Name, Twin: review.Digest(m), Ready: true})
 	}
-	p, err = New(change.Compare(old, now), Options{MaxUnavailable: "1", Running: r})
-	require.NoError(t, err)
+	p = planned(t, old, now, r)
 	require.Equal(t, Snapshot, p.List[0].Do)
 	require.Equal(t, ifNotDone, Texts(p.List[0].How)[0])
 }
@@ -236,8 +243,7 @@ func TestEtcdctl(t *testing.T) {
 		r.Nodes = append(r.Nodes, running.Node{Name: m.Name, Twin: review.Digest(m), Ready: true,
 			Hook: "waiting etcd"})
 	}
-	p, err := New(change.Compare(c, c), Options{MaxUnavailable: "1", Running: r})
-	require.NoError(t, err)
+	p := planned(t, c, c, r)
 	require.Len(t, p.List, 1)
 	require.Equal(t, Wait, p.List[0].Do)
 	require.Equal(t, "OTHER is any other member of etcd than NAME", Texts(p.List[0].How)[0])
@@ -249,8 +255,7 @@ func TestEtcdctl(t *testing.T) {
 	one.Nodes = slices.Clone(r.Nodes)
 	one.Nodes[0].Ready = false
 	one.Nodes[2].Hook = "done done"
-	p, err = New(change.Compare(c, c), Options{MaxUnavailable: "1", Running: &one})
-	require.NoError(t, err)
+	p = planned(t, c, c, &one)
 	require.Equal(t, []string{"a", "b"}, p.List[0].Machines)
 	require.Contains(t, Texts(p.List[0].Wait)[1], "exec etcd-c -- ")
 
@@ -263,7 +268,7 @@ func TestEtcdctl(t *testing.T) {
 		Name: "d", Role: etcdRole, Entries: c.Machines[2].Entries,
 		Properties: change.Properties{{Name: "kubelet", Value: c.Version}},
 	})
-	p, err = New(change.Compare(c, &now), Options{MaxUnavailable: "1", Documents: "out"})
+	p, err := New(change.Compare(c, &now), Options{MaxUnavailable: "1", Documents: "out"})
 	require.NoError(t, err)
 	const there = "on a, with CONTAINER from ctr -n k8s.io containers ls | grep etcd: " +
 		"ctr -n k8s.io tasks exec --exec-id etcdctl CONTAINER " + rotation.Etcdctl
@@ -289,11 +294,7 @@ func TestBack(t *testing.T) {
 		{Name: "a", Twin: strings.Repeat("0", 64), Kubelet: "v1.37.1", Ready: true},
 		{Name: "b", Ready: true}, {Name: "c", Ready: true},
 	}
-	p, err := New(change.Compare(old, now), Options{
-		MaxUnavailable: "1",
-		Running:        &running.Running{Nodes: nodes, Digest: review.Digest},
-	})
-	require.NoError(t, err)
+	p := planned(t, old, now, &running.Running{Nodes: nodes, Digest: review.Digest})
 	require.Len(t, p.Refused, 1)
 	require.Equal(t, "version", p.Refused[0].Name)
 	require.Equal(t, "Kubernetes v1.37.1 → v1.36.3 goes back on a", p.Refused[0].Why)
