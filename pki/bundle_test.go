@@ -26,13 +26,7 @@ func TestRoundTrip(t *testing.T) {
 		b, err := pki.New(pki.Options{Name: "x", Now: time.Now(), Algorithm: algorithm,
 			CALifetime: 24 * time.Hour, FormationWindow: time.Hour})
 		require.NoError(t, err)
-		text, err := b.Marshal()
-		require.NoError(t, err)
-		again, err := pki.Load(text)
-		require.NoError(t, err)
-		text2, err := again.Marshal()
-		require.NoError(t, err)
-		require.Equal(t, string(text), string(text2))
+		stored(t, b)
 	}
 }
 

@@ -5,9 +5,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-
-	"kiln.dev/kiln/render"
-	"kiln.dev/kiln/render/config"
 )
 
 // TestUnknownChecks: a name in ignorePreflight that is no check is a problem of the layer that has
@@ -15,12 +12,7 @@ import (
 // problem.
 func TestUnknownChecks(t *testing.T) {
 	t.Parallel()
-	c, err := config.Parse("cluster.yaml", []byte(`apiVersion: kiln.dev/v1alpha1
-kind: Cluster
-metadata: {name: single}
-spec:
-  kubernetesVersion: v1.36.3
-  machines:
+	_, err := specified(t, `  machines:
     os: debian
     ignorePreflight: [port-6443, cpu]
   workers:
@@ -35,9 +27,7 @@ spec:
   - {name: cp-3, role: control-plane, addresses: [10.0.0.13]}
   - {name: worker-1, role: worker, addresses: [10.0.0.21]}
   endpoint: api.test
-`), nil)
-	require.NoError(t, err)
-	_, err = render.New(c, fixture(t))
+`, nil)
 	require.EqualError(t, err, strings.Join([]string{
 		`cluster.yaml:8:34: machines.ignorePreflight[1]: ` +
 			`no check of cp-1 has this name; did you mean "cpus"?`,

@@ -2,14 +2,9 @@ package render_test
 
 import (
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
-	"kiln.dev/kiln/pki"
-	"kiln.dev/kiln/pki/private"
-	"kiln.dev/kiln/render"
-	"kiln.dev/kiln/render/config"
 	"kiln.dev/kiln/render/plan"
 )
 
@@ -17,13 +12,7 @@ import (
 // its pod.
 func TestBalancerOfPools(t *testing.T) {
 	t.Parallel()
-	c, err := config.Parse("cluster.yaml", []byte(`
-apiVersion: kiln.dev/v1alpha1
-kind: Cluster
-metadata: {name: test}
-spec:
-  kubernetesVersion: v1.36.3
-  endpoint: api.example.com
+	r, err := specified(t, `  endpoint: api.example.com
   images:
     haproxy: "registry.example.com/haproxy@sha256:\
       0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
@@ -40,17 +29,7 @@ spec:
   - {name: w-1, role: worker, addresses: [10.0.0.21]}
   pools:
   - name: small
-`), nil)
-	require.NoError(t, err)
-	b, err := pki.New(pki.Options{
-		Name:            "test",
-		Now:             time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC),
-		Algorithm:       private.Algorithm(c.Spec.Certificates.KeyAlgorithm),
-		CALifetime:      time.Duration(c.Spec.Certificates.CALifetime),
-		FormationWindow: time.Duration(c.Spec.Boot.FormationWindow),
-	})
-	require.NoError(t, err)
-	r, err := render.New(c, b)
+`, nil)
 	require.NoError(t, err)
 	for name, conf := range map[string]string{
 		"w-1": plan.KubeletConf, "small": plan.BootstrapConf,

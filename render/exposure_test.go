@@ -10,7 +10,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"kiln.dev/kiln/render"
 	"kiln.dev/kiln/render/config"
 	"kiln.dev/kiln/render/facts/node"
 	"kiln.dev/kiln/render/pack/document"
@@ -168,12 +167,7 @@ func deliveryTable(t *testing.T) string {
 // exposureOf returns the exposure of a cluster with a machine of each role on AWS.
 func exposureOf(t *testing.T, signing, mode string) []document.ExposureGroup {
 	t.Helper()
-	text := `apiVersion: kiln.dev/v1alpha1
-kind: Cluster
-metadata: {name: single}
-spec:
-  kubernetesVersion: v1.36.3
-  endpoint: api.demo.example.com
+	text := `  endpoint: api.demo.example.com
   certificates: {signing: ` + signing + `}
   machines:
     os: ubuntu
@@ -190,9 +184,7 @@ spec:
 	if signing == "online" {
 		text += "  pools:\n  - {name: pool}\n"
 	}
-	c, err := config.Parse("cluster.yaml", []byte(text), os.DirFS(t.TempDir()))
-	require.NoError(t, err)
-	r, err := render.New(c, fixture(t))
+	r, err := specified(t, text, os.DirFS(t.TempDir()))
 	require.NoError(t, err)
 	return r.Exposures()
 }

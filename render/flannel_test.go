@@ -8,13 +8,10 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
-	"time"
 
 	"github.com/stretchr/testify/require"
 	"sigs.k8s.io/yaml"
 
-	"kiln.dev/kiln/pki"
-	"kiln.dev/kiln/pki/private"
 	"kiln.dev/kiln/render"
 	"kiln.dev/kiln/render/config"
 	"kiln.dev/kiln/render/facts/target"
@@ -22,12 +19,7 @@ import (
 )
 
 // withFlannel is a cluster of Flannel's. NETWORK is more of spec.network, A and B are addresses.
-const withFlannel = `apiVersion: kiln.dev/v1alpha1
-kind: Cluster
-metadata: {name: test}
-spec:
-  kubernetesVersion: v1.36.3
-  endpoint: api.example.com:8443
+const withFlannel = `  endpoint: api.example.com:8443
   machines: {os: debian}
   network: {cni: flannel, NETWORK}
   nodes:
@@ -49,17 +41,7 @@ func newFlannel(t *testing.T, network, more string) (*render.Cluster, error) {
 	}
 	text := strings.NewReplacer("NETWORK", network, ": A}", ": "+a+"}", ": B}", ": "+b+"}").
 		Replace(withFlannel) + more
-	c, err := config.Parse("cluster.yaml", []byte(text), fstest.MapFS{})
-	require.NoError(t, err)
-	bundle, err := pki.New(pki.Options{
-		Name:            "test",
-		Now:             time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC),
-		Algorithm:       private.Algorithm(c.Spec.Certificates.KeyAlgorithm),
-		CALifetime:      time.Duration(c.Spec.Certificates.CALifetime),
-		FormationWindow: time.Duration(c.Spec.Boot.FormationWindow),
-	})
-	require.NoError(t, err)
-	return render.New(c, bundle)
+	return specified(t, text, fstest.MapFS{})
 }
 
 // Networks of the rows below.

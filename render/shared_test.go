@@ -1,11 +1,14 @@
 package render_test
 
 import (
+	"io/fs"
 	"os"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"kiln.dev/kiln/render"
+	"kiln.dev/kiln/render/config"
 	"kiln.dev/kiln/test/golden"
 )
 
@@ -28,6 +31,18 @@ func sharedTwin(t testing.TB, name string) map[string][]byte {
 	t.Helper()
 	r, machines := load(t, name), nodes(t, name)
 	return sharedTwins.Of(t, name, func() (map[string][]byte, error) { return r.TwinOf(machines) })
+}
+
+// specified returns the cluster of a spec. Its first line is the sixth of the cluster.yaml.
+func specified(t testing.TB, spec string, files fs.FS) (*render.Cluster, error) {
+	t.Helper()
+	c, err := config.Parse("cluster.yaml", []byte("apiVersion: kiln.dev/v1alpha1\n"+
+		"kind: Cluster\nmetadata: {name: single}\nspec:\n  kubernetesVersion: v1.36.3\n"+spec),
+		files)
+	if err != nil {
+		return nil, err
+	}
+	return render.New(c, fixture(t))
 }
 
 func TestMain(m *testing.M) { golden.Main(m) }

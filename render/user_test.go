@@ -118,12 +118,7 @@ func TestOwnStaticPod(t *testing.T) {
 // TestSecretStaticPod: of a static pod that is a secret, no message shows a value, a key or a line.
 func TestSecretStaticPod(t *testing.T) {
 	t.Parallel()
-	const text = `apiVersion: kiln.dev/v1alpha1
-kind: Cluster
-metadata: {name: single}
-spec:
-  kubernetesVersion: v1.36.3
-  machines:
+	const text = `  machines:
     os: ubuntu
     platform: nocloud
     files:
@@ -131,16 +126,13 @@ spec:
   nodes:
   - {name: cp-1, role: control-plane, addresses: [10.0.0.11]}
 `
-	_, b := inputs(t, "single")
 	for pod, refused := range map[string]bool{
 		"{restartPolicy: hunter2, hunter2: x, containers: [{name: a, image: \"b:1\"}]}": true,
 		"{restartPolicy: Always, containers: [{name: a, image: \"b:1\"}]}":              false,
 	} {
-		c, err := config.Parse("cluster.yaml", []byte(text), fstest.MapFS{"pod": {Data: []byte(
+		r, err := specified(t, text, fstest.MapFS{"pod": {Data: []byte(
 			"apiVersion: v1\nkind: Pod\nmetadata: {name: a, namespace: kube-system}\nspec: " + pod,
 		)}})
-		require.NoError(t, err)
-		r, err := render.New(c, b)
 		require.NoError(t, err)
 		if err = r.Try(nil); !refused {
 			require.NoError(t, err)
@@ -158,31 +150,23 @@ spec:
 func TestKubeletDropIns(t *testing.T) {
 	t.Parallel()
 	const head = "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n"
-	parse := func(files string) (*config.Cluster, error) {
-		return config.Parse("cluster.yaml", []byte(`apiVersion: kiln.dev/v1alpha1
-kind: Cluster
-metadata: {name: single}
-spec:
-  kubernetesVersion: v1.36.3
-  machines:
+	parse := func(files string) (*render.Cluster, error) {
+		return specified(t, `  machines:
     os: ubuntu
     kubelet: {maxPods: 40, systemReserved: {cpu: 200m}}
     files:
 `+files+`  nodes:
   - {name: cp-1, role: control-plane, addresses: [10.0.0.11]}
   - {name: worker-1, role: worker, addresses: [10.0.0.21], kubelet: {maxPods: 30}}
-`), fstest.MapFS{
+`, fstest.MapFS{
 			"a": {Data: []byte(head +
 				"maxPods: 50\nfailSwapOn: false\nsystemReserved: {memory: 1Gi}\n")},
 			"b": {Data: []byte(head + "maxPods: 60\n")},
 			"c": {Data: []byte(head + "syncFrequency: hunter2\n")},
 		})
 	}
-	c, err := parse("    - {path: /etc/kubernetes/kubelet.conf.d/20-b.conf, contentFrom: b}\n" +
+	r, err := parse("    - {path: /etc/kubernetes/kubelet.conf.d/20-b.conf, contentFrom: b}\n" +
 		"    - {path: /etc/kubernetes/kubelet.conf.d/10-a.conf, contentFrom: a}\n")
-	require.NoError(t, err)
-	_, b := inputs(t, "single")
-	r, err := render.New(c, b)
 	require.NoError(t, err)
 	for i, want := range []string{"maxPods: 60\n", "maxPods: 30\n"} {
 		n, err := r.Node(i)
@@ -205,22 +189,14 @@ spec:
 // narrower layer may have none.
 func TestSysctlProfile(t *testing.T) {
 	t.Parallel()
-	_, b := inputs(t, "single")
-	c, err := config.Parse("cluster.yaml", []byte(`apiVersion: kiln.dev/v1alpha1
-kind: Cluster
-metadata: {name: single}
-spec:
-  kubernetesVersion: v1.36.3
-  machines:
+	r, err := specified(t, `  machines:
     os: ubuntu
     sysctlProfile: busy
     sysctls: {vm.max_map_count: "65530"}
   nodes:
   - {name: cp-1, role: control-plane, addresses: [10.0.0.11]}
   - {name: worker-1, role: worker, addresses: [10.0.0.21], sysctlProfile: none}
-`), nil)
-	require.NoError(t, err)
-	r, err := render.New(c, b)
+`, nil)
 	require.NoError(t, err)
 	for i, busy := range []bool{true, false} {
 		n, err := r.Node(i)
