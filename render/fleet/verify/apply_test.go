@@ -203,6 +203,31 @@ func growLive(t *testing.T, n *node.Node, shell string) *aTree {
 	return m
 }
 
+// changing returns a machine that runs the older state, and the program that takes it to the newer
+// one.
+func changing(t *testing.T, old, now *edited, name, shell string) (*aTree, string) {
+	t.Helper()
+	text, err := applyProgram(t, old, now, name)
+	require.NoError(t, err)
+	return growLive(t, old.nodes[name], shell), text
+}
+
+// applies runs a program, which must come to its end.
+func (m *aTree) applies(text string) string {
+	m.t.Helper()
+	out, code := m.run(text, "-s")
+	require.Zero(m.t, code, m.messages)
+	return out
+}
+
+// refuses runs a program, which must say this and fail.
+func (m *aTree) refuses(text, says string) {
+	m.t.Helper()
+	_, code := m.run(text, "-s")
+	require.Equal(m.t, 1, code, m.messages)
+	require.Contains(m.t, m.messages, says)
+}
+
 // sick sets $sick to what a test wants to fail. It starts no program: a start takes longer than all
 // the rest.
 const sick = "sick=nothing\n" +
@@ -365,11 +390,9 @@ func TestApply(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
 			old, now := edit(t, row.old...), edit(t, row.now...)
-			m := growLive(t, old.nodes[row.machine], shells[i%len(shells)])
+			m, text := changing(t, old, now, row.machine, shells[i%len(shells)])
 			const kept = "/var/lib/kubelet/cpu_manager_state"
 			m.write(kept, "{}")
-			text, err := applyProgram(t, old, now, row.machine)
-			require.NoError(t, err)
 			calls := "daemon-reload\n" + row.calls
 			if row.restarts {
 				calls = "stop kubelet.service\n" + calls + "restart kubelet.service\n"
@@ -424,9 +447,7 @@ func TestApplyRelease(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
 			old, now := edit(t, fetch), edit(t, fetch, newer)
-			m := growLive(t, old.nodes[row.machine], shells[i%len(shells)])
-			text, err := applyProgram(t, old, now, row.machine)
-			require.NoError(t, err)
+			m, text := changing(t, old, now, row.machine, shells[i%len(shells)])
 			m.write("/opt/bin/kubelet", "kubelet v1.35.1\n")
 			m.write("/systemctl", "")
 			if row.file != "" {
@@ -631,13 +652,9 @@ func TestApplyPutsBack(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
 			old, now := edit(t), edit(t, row.edit)
-			m := growLive(t, old.nodes[row.machine], shells[i%len(shells)])
-			text, err := applyProgram(t, old, now, row.machine)
-			require.NoError(t, err)
+			m, text := changing(t, old, now, row.machine, shells[i%len(shells)])
 			row.do(m)
-			_, code := m.run(text, "-s")
-			require.Equal(t, 1, code, m.messages)
-			require.Contains(t, m.messages, row.want)
+			m.refuses(text, row.want)
 			require.Contains(t, m.messages, "; the machine is as it was before\n")
 			m.requireIs(now.nodes[row.machine], old.nodes[row.machine])
 			m.requireNothingLeft()
@@ -646,34 +663,6 @@ func TestApplyPutsBack(t *testing.T) {
 				require.Equal(t, "../usr/share/zoneinfo/UTC", zone)
 			}
 		})
-	}
-}
-
-// TestApplyUnsafe: root does not write where somebody else may put a link.
-func TestApplyUnsafe(t *testing.T) {
-	t.Parallel()
-	for i, row := range []struct {
-		says string
-		do   func(m *aTree)
-	}{
-		{"/etc/sysctl.d/90-kiln.conf: others may write to /etc/sysctl.d;", func(m *aTree) {
-			require.NoError(t, os.Chmod(m.root+"/etc/sysctl.d", 0o777))
-		}},
-		{"/etc/sysctl.d/90-kiln.conf is no file here", func(m *aTree) {
-			m.remove("/etc/sysctl.d/90-kiln.conf")
-			m.link("/etc/shadow", "/etc/sysctl.d/90-kiln.conf")
-		}},
-	} {
-		old, now := edit(t), edit(t, sysctl)
-		m := growLive(t, old.nodes["worker-1"], need.Usable(t)[i])
-		text, err := applyProgram(t, old, now, "worker-1")
-		require.NoError(t, err)
-		row.do(m)
-		before := m.everything()
-		_, code := m.run(text, "-s")
-		require.Equal(t, 1, code)
-		require.Contains(t, m.messages, row.says)
-		require.Equal(t, before, m.everything())
 	}
 }
 
@@ -693,26 +682,20 @@ func TestApplyEtcd(t *testing.T) {
 	require.NoError(t, err)
 
 	m.write("/mute", "")
-	_, code := m.run(text, "-s")
-	require.Equal(t, 1, code)
-	require.Contains(t, m.messages, "no snapshot of etcd: ; the machine is as it was before")
+	m.refuses(text, "no snapshot of etcd: ; the machine is as it was before")
 	m.requireIs(now.nodes["cp-1"], old.nodes["cp-1"])
 
 	// Its data is as it was: it can go back.
 	m.endHook()
 	m.remove("/mute")
 	m.write("/sick", "2381/readyz")
-	_, code = m.run(text, "-s")
-	require.Equal(t, 1, code)
-	require.Contains(t, m.messages, "etcd is not well: ; the machine is as it was before")
+	m.refuses(text, "etcd is not well: ; the machine is as it was before")
 	m.requireIs(now.nodes["cp-1"], old.nodes["cp-1"])
 	m.endHook()
 
 	m.write("/opens", "")
 	m.write("/sick", "/readyz --cacert")
-	_, code = m.run(text, "-s")
-	require.Equal(t, 1, code)
-	require.Contains(t, m.messages, "kube-apiserver is not well: ")
+	m.refuses(text, "kube-apiserver is not well: ")
 	require.Contains(t, m.messages, "; the machine has its newer document, because a newer ")
 	require.Equal(t, "snapshot\n", m.read("/var/lib/kiln/etcd.db"))
 	m.requireIs(old.nodes["cp-1"], now.nodes["cp-1"])
@@ -723,8 +706,7 @@ func TestApplyEtcd(t *testing.T) {
 	mended := edit(t, fmt.Sprintf(image, "3.7.0-0"))
 	text, err = applyProgram(t, now, mended, "cp-1")
 	require.NoError(t, err)
-	_, code = m.run(text, "-s")
-	require.Zero(t, code, m.messages)
+	m.applies(text)
 	m.requireIs(now.nodes["cp-1"], mended.nodes["cp-1"])
 	list := string(old.nodes["cp-1"].File(node.List).Content)
 	require.Contains(t, list, "\nend "+strings.TrimSpace(m.read("/var/lib/kiln/born")))
@@ -780,12 +762,8 @@ func TestApplyToEtcd(t *testing.T) {
 	old, now := edit(t), editBundle(t, func(b *pki.Bundle) {
 		require.NoError(t, b.Rotate("etcd-ca", b.Issued.Add(time.Hour), decade))
 	})
-	m := growLive(t, old.nodes["cp-1"], need.Usable(t)[0])
-	text, err := applyProgram(t, old, now, "cp-1")
-	require.NoError(t, err)
-	out, code := m.run(text, "-s")
-	require.Zero(t, code, m.messages)
-	require.Contains(t, out, "started anew: etcd kube-apiserver\n")
+	m, text := changing(t, old, now, "cp-1", need.Usable(t)[0])
+	require.Contains(t, m.applies(text), "started anew: etcd kube-apiserver\n")
 	m.requireIs(old.nodes["cp-1"], now.nodes["cp-1"])
 }
 
@@ -793,14 +771,10 @@ func TestApplyToEtcd(t *testing.T) {
 func TestApplyWithoutOthers(t *testing.T) {
 	t.Parallel()
 	old, now := edit(t), edit(t, quota)
-	m := growLive(t, old.nodes["cp-1"], need.Usable(t)[0])
-	text, err := applyProgram(t, old, now, "cp-1")
-	require.NoError(t, err)
+	m, text := changing(t, old, now, "cp-1", need.Usable(t)[0])
 	m.write("/sick", "https://10.0.0.13:2378/health")
 	before := m.everything()
-	_, code := m.run(text, "-s")
-	require.Equal(t, 1, code)
-	require.Contains(t, m.messages, "the member of etcd on cp-3 is not well, and this one would go")
+	m.refuses(text, "the member of etcd on cp-3 is not well, and this one would go")
 	require.Equal(t, before, m.everything())
 }
 
@@ -811,11 +785,8 @@ func TestApplyRunsNoScript(t *testing.T) {
 	old := edit(t)
 	now := edit(t, maxPods, `{op: add, path: /spec/machines/preBoot, `+
 		`value: [{name: wipe, content: "wipefs -a /dev/sdb"}]}`)
-	m := growLive(t, old.nodes["worker-1"], need.Usable(t)[0])
-	text, err := applyProgram(t, old, now, "worker-1")
-	require.NoError(t, err)
-	_, code := m.run(text, "-s")
-	require.Zero(t, code, m.messages)
+	m, text := changing(t, old, now, "worker-1", need.Usable(t)[0])
+	m.applies(text)
 	require.Contains(t, m.read("/var/lib/kiln/state"), `"pre-boot":0`)
 }
 
@@ -858,6 +829,14 @@ func TestApplyRefuses(t *testing.T) {
 		}, "another kiln apply is at work: try again"},
 		{"an older hook", func(m *aTree) { m.write("/etc/kiln/boot", "") },
 			"the hook of this machine is of an older kiln"},
+		// Root does not write where somebody else may put a link.
+		{"a folder of others", func(m *aTree) {
+			require.NoError(t, os.Chmod(m.root+"/etc/sysctl.d", 0o777))
+		}, "/etc/sysctl.d/90-kiln.conf: others may write to /etc/sysctl.d;"},
+		{"a link", func(m *aTree) {
+			m.remove("/etc/sysctl.d/90-kiln.conf")
+			m.link("/etc/shadow", "/etc/sysctl.d/90-kiln.conf")
+		}, "/etc/sysctl.d/90-kiln.conf is no file here"},
 		{"a folder in place of a file", func(m *aTree) {
 			m.remove("/etc/sysctl.d/90-kiln.conf")
 			m.folder("/etc/sysctl.d/90-kiln.conf", 0o755)
@@ -868,9 +847,7 @@ func TestApplyRefuses(t *testing.T) {
 			m := growLive(t, old.nodes["worker-1"], shell)
 			row.do(m)
 			before := m.everything()
-			_, code := m.run(text, "-s")
-			require.Equal(t, 1, code)
-			require.Contains(t, m.messages, row.want)
+			m.refuses(text, row.want)
 			require.Equal(t, before, m.everything())
 		})
 	}
