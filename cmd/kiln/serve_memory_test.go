@@ -7,14 +7,12 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"io"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -38,68 +36,30 @@ spec:
   - {name: cp-1, role: control-plane, addresses: [10.0.0.1]}
 `
 
-// hostileServer is kiln serve in a process of its own.
-type hostileServer struct {
-	t   *testing.T
-	cmd *exec.Cmd
-	url string
-	out *waiter
-}
-
-// startHostile starts the server of a folder.
-func startHostile(t *testing.T, dir string) *hostileServer {
+// endMemory ends the server, and returns the most memory that it had, in MiB. The pages of the
+// program itself do not count: how many of them are there is up to the kernel, which can drop them.
+func (u *serveProcess) endMemory(t *testing.T) (mib int) {
 	t.Helper()
-	h := &hostileServer{t: t, out: &waiter{}}
-	h.cmd = exec.Command(program(t), "serve", "nodes", "--from", "127.0.0.1",
-		"--listen", "127.0.0.1:0", "--log", "audit.log")
-	h.cmd.Dir, h.cmd.Stdout, h.cmd.Stderr = dir, h.out, h.out
-	h.cmd.Env = append(os.Environ(), "GOGC=") // as people have it
-	require.NoError(t, h.cmd.Start())
-	t.Cleanup(func() { _ = h.cmd.Process.Kill() })
-	require.Eventually(t, func() bool {
-		url, _, found := strings.Cut(h.out.String(), ": the documents of")
-		h.url = url
-		return found
-	}, 20*time.Second, 10*time.Millisecond, "%s", h.out)
-	return h
-}
-
-// end ends the server, and returns the most memory that it had, in MiB. The pages of the program
-// itself do not count: how many of them are there is up to the kernel, which can drop them.
-func (h *hostileServer) end() (mib int) {
-	h.t.Helper()
-	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", h.cmd.Process.Pid))
-	require.NoError(h.t, err)
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", u.cmd.Process.Pid))
+	require.NoError(t, err)
 	var peak, file int
 	for name, value := range map[string]*int{"VmHWM:": &peak, "RssFile:": &file} {
 		_, text, _ := strings.Cut(string(status), name)
 		_, err = fmt.Sscan(text, value)
-		require.NoError(h.t, err)
+		require.NoError(t, err)
 	}
-	http.DefaultClient.CloseIdleConnections()
-	require.NoError(h.t, h.cmd.Process.Signal(syscall.SIGTERM))
-	require.NoError(h.t, h.cmd.Wait(), "%s", h.out)
+	u.requireEnd(t)
 	return (peak - file) >> 10
 }
 
-// get returns the status and the body of an answer.
-func (h *hostileServer) get(path string) (int, string) {
-	h.t.Helper()
-	answer, err := http.Get(h.url + path)
-	require.NoError(h.t, err)
-	defer func() { _ = answer.Body.Close() }()
-	body, err := io.ReadAll(answer.Body)
-	require.NoError(h.t, err)
-	return answer.StatusCode, string(body)
-}
-
 // announce announces a state, and returns the status of the answer.
-func (h *hostileServer) announce(key []byte, state string) int {
-	_, nonce := h.get("/announce/pools/blue")
+func (u *serveProcess) announce(t *testing.T, url string, key []byte, state string) int {
+	t.Helper()
+	_, nonce := u.ask(t, url)
 	text := state + " " + nonce
 	mac := hmac.New(sha256.New, key)
 	_, _ = mac.Write([]byte(text))
-	answer, err := http.Post(h.url+"/announce/pools/blue", "",
+	answer, err := u.client.Post(url, "",
 		strings.NewReader(hex.EncodeToString(mac.Sum(nil))+"  -&"+text))
 	if err != nil {
 		return 0
@@ -127,9 +87,10 @@ func TestServeHostilePool(t *testing.T) {
 	key := templates.AnnounceKey([]byte(script))
 	require.NotEmpty(t, key)
 
-	h := startHostile(t, dir)
-	status, _ := h.get("/cp-1/user-data")
-	require.Equal(t, http.StatusOK, status)
+	var out, later waiter
+	u := startServe(t, dir, &out, &out, "--log", "audit.log")
+	url := out.url(t)
+	require.Equal(t, http.StatusOK, u.get(t, url+"/cp-1/user-data"))
 	text := strings.Repeat("<", 399)
 	fault := fmt.Sprintf(`{"code":"swap","object":"%s","evidence":"%[1]s","remedy":"%[1]s"}`, text)
 	faults := strings.TrimSuffix(strings.Repeat(fault+",", 98), ",")
@@ -140,7 +101,8 @@ func TestServeHostilePool(t *testing.T) {
 				state := fmt.Sprintf(`{"phase":"stopped","step":"preflight","node":"m%d",`+
 					`"cluster":"","document":"","uptime":%d,"steps":{},`+
 					`"waiting":"","faults":[%s]}`, name%100, name, faults)
-				for h.announce(key, state) == http.StatusServiceUnavailable {
+				for u.announce(t, url+"/announce/pools/blue", key, state) ==
+					http.StatusServiceUnavailable {
 					time.Sleep(20 * time.Millisecond)
 				}
 			}
@@ -158,13 +120,12 @@ func TestServeHostilePool(t *testing.T) {
 	log, err := os.Stat(filepath.Join(dir, "audit.log"))
 	require.NoError(t, err)
 	require.Less(t, log.Size(), int64(16<<20))
-	first := h.end()
+	first := u.endMemory(t)
 
-	h = startHostile(t, dir)
-	status, _ = h.get("/cp-1/user-data")
-	require.Equal(t, http.StatusNotFound, status)
-	require.Contains(t, h.out.String(), "fetched already: cp-1")
-	second := h.end()
+	u = startServe(t, dir, &later, &later, "--log", "audit.log")
+	require.Equal(t, http.StatusNotFound, u.get(t, later.url(t)+"/cp-1/user-data"))
+	require.Contains(t, later.String(), "fetched already: cp-1")
+	second := u.endMemory(t)
 	t.Logf("%d and %d MiB, %d bytes of announcements", first, second, size("served.json.announced"))
 	require.Less(t, max(first, second), 40)
 }

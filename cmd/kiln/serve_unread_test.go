@@ -17,50 +17,75 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// unreadServer is kiln serve in a process of its own, with the documents of the cluster demo.
-type unreadServer struct {
+// serveProcess is kiln serve in a process of its own.
+type serveProcess struct {
 	cmd    *exec.Cmd
 	dir    string
 	client *http.Client
 	ended  chan error
 }
 
-// startUnread starts the server with these streams.
-func startUnread(t *testing.T, stdout io.Writer, stderr *os.File, flags ...string) *unreadServer {
+// startServe starts the server of a folder with these streams.
+func startServe(t *testing.T, dir string, stdout, stderr io.Writer, flags ...string,
+) *serveProcess {
 	t.Helper()
-	kiln := program(t)
-	u := &unreadServer{
-		dir:    t.TempDir(),
+	u := &serveProcess{
+		dir: dir, ended: make(chan error, 1),
 		client: &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{}},
 	}
-	prepare := exec.Command("sh", "-c", `"$0" init --address 10.0.0.11,10.0.0.21 >cluster.yaml &&
-		"$0" render --config cluster.yaml --out nodes`, kiln)
-	prepare.Dir = u.dir
-	text, err := prepare.CombinedOutput()
-	require.NoError(t, err, "%s", text)
 	args := []string{"serve", "nodes", "--from", "127.0.0.1", "--listen", "127.0.0.1:0"}
-	u.cmd = exec.Command(kiln, append(args, flags...)...)
-	u.cmd.Dir, u.cmd.Stdout, u.cmd.Stderr = u.dir, stdout, stderr
+	u.cmd = exec.Command(program(t), append(args, flags...)...)
+	u.cmd.Dir, u.cmd.Stdout, u.cmd.Stderr = dir, stdout, stderr
+	u.cmd.Env = append(os.Environ(), "GOGC=") // as people have it
 	require.NoError(t, u.cmd.Start())
-	u.ended = make(chan error, 1)
 	go func() { u.ended <- u.cmd.Wait() }()
 	t.Cleanup(func() { _ = u.cmd.Process.Kill() })
 	return u
 }
 
-// get returns the status of the answer to a URL.
-func (u *unreadServer) get(t *testing.T, url string) int {
+// startUnread starts the server of the cluster demo.
+func startUnread(t *testing.T, stdout io.Writer, stderr *os.File, flags ...string) *serveProcess {
+	t.Helper()
+	dir := t.TempDir()
+	prepare := exec.Command("sh", "-c", `"$0" init --address 10.0.0.11,10.0.0.21 >cluster.yaml &&
+		"$0" render --config cluster.yaml --out nodes`, program(t))
+	prepare.Dir = dir
+	text, err := prepare.CombinedOutput()
+	require.NoError(t, err, "%s", text)
+	return startServe(t, dir, stdout, stderr, flags...)
+}
+
+// url waits for the first line of the server, and returns the URL in it.
+func (w *waiter) url(t *testing.T) (url string) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		line, _, found := strings.Cut(w.String(), ": the documents of")
+		url = line
+		return found
+	}, 20*time.Second, 10*time.Millisecond, "%s", w)
+	return url
+}
+
+// ask returns the status and the body of the answer to a URL.
+func (u *serveProcess) ask(t *testing.T, url string) (int, string) {
 	t.Helper()
 	answer, err := u.client.Get(url)
 	require.NoError(t, err)
-	_, err = io.Copy(io.Discard, answer.Body)
+	body, err := io.ReadAll(answer.Body)
 	require.NoError(t, err)
 	require.NoError(t, answer.Body.Close())
-	return answer.StatusCode
+	return answer.StatusCode, string(body)
+}
+
+// get returns the status of the answer to a URL.
+func (u *serveProcess) get(t *testing.T, url string) int {
+	t.Helper()
+	status, _ := u.ask(t, url)
+	return status
 }
 
 // requireEnd sends SIGTERM to the server, and requires its end.
-func (u *unreadServer) requireEnd(t *testing.T) {
+func (u *serveProcess) requireEnd(t *testing.T) {
 	t.Helper()
 	u.client.CloseIdleConnections()
 	require.NoError(t, u.cmd.Process.Signal(syscall.SIGTERM))
@@ -99,12 +124,7 @@ func TestServeUnreadLog(t *testing.T) {
 	defer func() { _, _ = r.Close(), w.Close() }()
 	var out waiter
 	u := startUnread(t, &out, w)
-	var url string
-	require.Eventually(t, func() bool {
-		line, _, found := strings.Cut(out.String(), ": the documents of")
-		url = line
-		return found
-	}, 20*time.Second, 10*time.Millisecond)
+	url := out.url(t)
 	for range 1500 {
 		require.Equal(t, http.StatusNotFound, u.get(t, url+"/"+strings.Repeat("x", 300)))
 	}
