@@ -88,122 +88,20 @@ func TestFaults(t *testing.T) {
 	unknown := pkix.Extension{
 		Id: asn1.ObjectIdentifier{1, 2, 3, 4}, Critical: true, Value: []byte{5, 0},
 	}
-	for name, row := range map[string]struct {
-		change func(*x509.Certificate)
-		alter  func(*x509.Certificate) // for what Go does not make
-		signer *ca                     // another one than the CA that is wanted
-		wanted *ca                     // another CA than usual
+	type cert = x509.Certificate
+	type row struct {
+		change func(*cert)
+		alter  func(*cert) // for what Go does not make
+		signer *ca         // another one than the CA that is wanted
+		wanted *ca         // another CA than usual
 		long   time.Duration
 		until  time.Time
 		stored bool   // it is judged without the time
 		want   string // none if it is taken
-	}{
+	}
+	rows := map[string]row{
 		"as asked":   {},
 		"another CA": {signer: &namesake, want: `the CA "company" did not sign it, but "company"`},
-		"common name": {
-			change: func(c *x509.Certificate) { c.Subject.CommonName = "root" },
-			want:   `its common name is "root", want "kube-apiserver"`,
-		},
-		"no common name": {
-			change: func(c *x509.Certificate) { c.Subject.CommonName = "" },
-			want:   `its common name is "", want`,
-		},
-		"a group more": {
-			change: func(c *x509.Certificate) {
-				c.Subject.Organization = append(c.Subject.Organization, "system:masters")
-			},
-			want: "its organizations are a, b, system:masters, want a, b",
-		},
-		"a group less": {
-			change: func(c *x509.Certificate) { c.Subject.Organization = nil },
-			want:   "its organizations are none, want a, b",
-		},
-		"groups in another order": {
-			change: func(c *x509.Certificate) { c.Subject.Organization = []string{"b", "a"} },
-		},
-		"more in the subject": {
-			change: func(c *x509.Certificate) { c.Subject.Country = []string{"CH"} },
-		},
-		"a name less": {
-			change: func(c *x509.Certificate) { c.IPAddresses = nil },
-			want:   "it is not for IP:10.0.0.1: the names of the request are missing",
-		},
-		"a name more": {
-			change: func(c *x509.Certificate) { c.DNSNames = append(c.DNSNames, "other") },
-			want:   "it is also for DNS:other, and nobody asked for that",
-		},
-		"the common name as a name": {
-			change: func(c *x509.Certificate) { c.DNSNames = append(c.DNSNames, "kube-apiserver") },
-		},
-		"an address of mail": {
-			change: func(c *x509.Certificate) { c.EmailAddresses = []string{"a@example.com"} },
-			want:   "it is also for email:a@example.com",
-		},
-		"an address as a DNS name": {
-			change: func(c *x509.Certificate) {
-				c.IPAddresses, c.DNSNames = nil, append(c.DNSNames, "10.0.0.1")
-			},
-			want: "it is not for IP:10.0.0.1: the names of the request are missing, or have " +
-				"changed since\nit is also for DNS:10.0.0.1, and nobody asked for that",
-		},
-		"the common name as an address of mail": {
-			change: func(c *x509.Certificate) { c.EmailAddresses = []string{"kube-apiserver"} },
-			want:   "it is also for email:kube-apiserver",
-		},
-		"a DNS name as an address of mail": {
-			change: func(c *x509.Certificate) {
-				c.DNSNames, c.EmailAddresses = nil, []string{"api.example.com"}
-			},
-			want: "it is not for DNS:api.example.com",
-		},
-		"a URI": {
-			change: func(c *x509.Certificate) {
-				c.URIs = []*url.URL{{Scheme: "spiffe", Host: "example.com", Path: "/a"}}
-			},
-			want: "it is also for URI:spiffe://example.com/a",
-		},
-		"no usage": {
-			change: func(c *x509.Certificate) { c.ExtKeyUsage = nil },
-			want:   "its extended key usage lacks serverAuth",
-		},
-		"both usages": {
-			change: func(c *x509.Certificate) {
-				c.ExtKeyUsage = append(c.ExtKeyUsage, x509.ExtKeyUsageClientAuth)
-			},
-		},
-		"any usage": {
-			change: func(c *x509.Certificate) {
-				c.ExtKeyUsage = append(c.ExtKeyUsage, x509.ExtKeyUsageAny)
-			},
-			want: "has more than serverAuth and clientAuth",
-		},
-		"no key usage": {
-			change: func(c *x509.Certificate) { c.KeyUsage = 0 },
-			want:   "its key usage lacks digitalSignature",
-		},
-		"the key usage of a CA": {
-			change: func(c *x509.Certificate) { c.KeyUsage |= x509.KeyUsageCertSign },
-			want:   "it is a CA, or has the key usage of one",
-		},
-		"a CA": {
-			change: func(c *x509.Certificate) { c.IsCA, c.BasicConstraintsValid = true, true },
-			want:   "it is a CA, or has the key usage of one",
-		},
-		"key encipherment": {
-			change: func(c *x509.Certificate) { c.KeyUsage |= x509.KeyUsageKeyEncipherment },
-		},
-		"not yet valid": {
-			change: func(c *x509.Certificate) { c.NotBefore = now.Add(time.Hour) },
-			want:   "it is not valid before 2027-06-01T13:00:00Z; look at this computer's clock",
-		},
-		"ended": {
-			change: func(c *x509.Certificate) { c.NotAfter = now },
-			want:   "it ended on 2027-06-01T12:00:00Z",
-		},
-		"longer than its CA": {
-			change: func(c *x509.Certificate) { c.NotAfter = now.AddDate(11, 0, 0) },
-			want:   "it would end on 2038-06-01T12:00:00Z, after its CA (2037-06-01T12:00:00Z)",
-		},
 		"an administrator for a year": {
 			long: 7 * 24 * time.Hour,
 			want: "it lives for 366 days, and it may do everything: want 7",
@@ -243,10 +141,6 @@ func TestFaults(t *testing.T) {
 		"stored, names that the CA must not sign": {
 			stored: true, signer: &narrow, wanted: &narrow, want: "it does not verify: ",
 		},
-		"an extension that nobody knows": {
-			change: func(c *x509.Certificate) { c.ExtraExtensions = []pkix.Extension{unknown} },
-			want:   "it has the critical extension 1.2.3.4",
-		},
 		"SHA-1": {
 			alter: func(c *x509.Certificate) { c.SignatureAlgorithm = x509.SHA1WithRSA },
 			want:  "it is signed with SHA1-RSA, which no client accepts; want SHA-256 or better",
@@ -254,36 +148,91 @@ func TestFaults(t *testing.T) {
 		"a CA with a huge key": {
 			wanted: &huge, want: `the CA "company" did not sign it`,
 		},
-		"a usage that nobody knows": {
-			change: func(c *x509.Certificate) {
-				c.UnknownExtKeyUsage = []asn1.ObjectIdentifier{{1, 2, 3}}
-			},
-			want: "has more than serverAuth and clientAuth",
-		},
-		"the key usage of a CA's lists": {
-			change: func(c *x509.Certificate) { c.KeyUsage |= x509.KeyUsageCRLSign },
-			want:   "it is a CA, or has the key usage of one",
-		},
-		"a user's identity": {
-			change: func(c *x509.Certificate) {
-				c.Subject.ExtraNames = []pkix.AttributeTypeAndValue{
-					{Type: asn1.ObjectIdentifier{1, 3, 6, 1, 4, 1, 57683, 2}, Value: "someone"},
-				}
-			},
-			want: "its subject has the attribute 1.3.6.1.4.1.57683.2, which Kubernetes takes for " +
-				"the UID of the user; want none",
-		},
-		"text for a terminal": {
-			change: func(c *x509.Certificate) { c.Subject.CommonName = "a\x1b[31m\nb" },
-			want:   `its common name is "a\u001b[31m\u000ab", want`,
-		},
 		"names that the CA must not sign": {
 			signer: &narrow, wanted: &narrow, want: "it does not verify: ",
 		},
 		"a CA for clients alone": {
 			signer: &clients, wanted: &clients, want: "it does not verify: ",
 		},
+	}
+	for _, plain := range []struct {
+		name   string
+		change func(*cert)
+		want   string
+	}{
+		{"common name", func(c *cert) { c.Subject.CommonName = "root" },
+			`its common name is "root", want "kube-apiserver"`},
+		{"no common name", func(c *cert) { c.Subject.CommonName = "" },
+			`its common name is "", want`},
+		{"a group more", func(c *cert) {
+			c.Subject.Organization = append(c.Subject.Organization, "system:masters")
+		}, "its organizations are a, b, system:masters, want a, b"},
+		{"a group less", func(c *cert) { c.Subject.Organization = nil },
+			"its organizations are none, want a, b"},
+		{"groups in another order", func(c *cert) { c.Subject.Organization = []string{"b", "a"} },
+			""},
+		{"more in the subject", func(c *cert) { c.Subject.Country = []string{"CH"} }, ""},
+		{"a name less", func(c *cert) { c.IPAddresses = nil },
+			"it is not for IP:10.0.0.1: the names of the request are missing"},
+		{"a name more", func(c *cert) { c.DNSNames = append(c.DNSNames, "other") },
+			"it is also for DNS:other, and nobody asked for that"},
+		{"the common name as a name",
+			func(c *cert) { c.DNSNames = append(c.DNSNames, "kube-apiserver") },
+			""},
+		{"an address of mail", func(c *cert) { c.EmailAddresses = []string{"a@example.com"} },
+			"it is also for email:a@example.com"},
+		{"an address as a DNS name",
+			func(c *cert) { c.IPAddresses, c.DNSNames = nil, append(c.DNSNames, "10.0.0.1") },
+			"it is not for IP:10.0.0.1: the names of the request are missing, or have " +
+				"changed since\nit is also for DNS:10.0.0.1, and nobody asked for that"},
+		{"the common name as an address of mail",
+			func(c *cert) { c.EmailAddresses = []string{"kube-apiserver"} },
+			"it is also for email:kube-apiserver"},
+		{"a DNS name as an address of mail",
+			func(c *cert) { c.DNSNames, c.EmailAddresses = nil, []string{"api.example.com"} },
+			"it is not for DNS:api.example.com"},
+		{"a URI", func(c *cert) {
+			c.URIs = []*url.URL{{Scheme: "spiffe", Host: "example.com", Path: "/a"}}
+		}, "it is also for URI:spiffe://example.com/a"},
+		{"no usage", func(c *cert) { c.ExtKeyUsage = nil },
+			"its extended key usage lacks serverAuth"},
+		{"both usages",
+			func(c *cert) { c.ExtKeyUsage = append(c.ExtKeyUsage, x509.ExtKeyUsageClientAuth) },
+			""},
+		{"any usage", func(c *cert) { c.ExtKeyUsage = append(c.ExtKeyUsage, x509.ExtKeyUsageAny) },
+			"has more than serverAuth and clientAuth"},
+		{"no key usage", func(c *cert) { c.KeyUsage = 0 }, "its key usage lacks digitalSignature"},
+		{"the key usage of a CA", func(c *cert) { c.KeyUsage |= x509.KeyUsageCertSign },
+			"it is a CA, or has the key usage of one"},
+		{"a CA", func(c *cert) { c.IsCA, c.BasicConstraintsValid = true, true },
+			"it is a CA, or has the key usage of one"},
+		{"key encipherment", func(c *cert) { c.KeyUsage |= x509.KeyUsageKeyEncipherment }, ""},
+		{"not yet valid", func(c *cert) { c.NotBefore = now.Add(time.Hour) },
+			"it is not valid before 2027-06-01T13:00:00Z; look at this computer's clock"},
+		{"ended", func(c *cert) { c.NotAfter = now }, "it ended on 2027-06-01T12:00:00Z"},
+		{"longer than its CA", func(c *cert) { c.NotAfter = now.AddDate(11, 0, 0) },
+			"it would end on 2038-06-01T12:00:00Z, after its CA (2037-06-01T12:00:00Z)"},
+		{"an extension that nobody knows",
+			func(c *cert) { c.ExtraExtensions = []pkix.Extension{unknown} },
+			"it has the critical extension 1.2.3.4"},
+		{"a usage that nobody knows",
+			func(c *cert) { c.UnknownExtKeyUsage = []asn1.ObjectIdentifier{{1, 2, 3}} },
+			"has more than serverAuth and clientAuth"},
+		{"the key usage of a CA's lists", func(c *cert) { c.KeyUsage |= x509.KeyUsageCRLSign },
+			"it is a CA, or has the key usage of one"},
+		{"a user's identity", func(c *cert) {
+			c.Subject.ExtraNames = []pkix.AttributeTypeAndValue{
+				{Type: asn1.ObjectIdentifier{1, 3, 6, 1, 4, 1, 57683, 2}, Value: "someone"},
+			}
+		},
+			"its subject has the attribute 1.3.6.1.4.1.57683.2, which Kubernetes takes for " +
+				"the UID of the user; want none"},
+		{"text for a terminal", func(c *cert) { c.Subject.CommonName = "a\x1b[31m\nb" },
+			`its common name is "a\u001b[31m\u000ab", want`},
 	} {
+		rows[plain.name] = row{change: plain.change, want: plain.want}
+	}
+	for name, row := range rows {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			wanted, signer := authority, authority
