@@ -47,6 +47,8 @@ func TestBootstrapTokens(t *testing.T) {
 	whole := kubeletRequest(t, nodes, "system:node:blue-1")
 	block, _ := pem.Decode(whole)
 	other := kubeletRequest(t, nodes, "system:node:cp-1")
+	// named is the request of the kubelet of a machine.
+	named := func(name string) []byte { return kubeletRequest(t, nodes, "system:node:"+name) }
 	for name, tt := range map[string]struct {
 		by      user.Info
 		request []byte
@@ -55,56 +57,32 @@ func TestBootstrapTokens(t *testing.T) {
 	}{
 		"a worker": {joining, whole, kubelet, ""},
 		"a name with dots": {
-			joining, kubeletRequest(t, nodes, "system:node:ip-10-0-0-1.eu-west-1.compute.internal"),
+			joining, named("ip-10-0-0-1.eu-west-1.compute.internal"),
 			kubelet, "",
 		},
-		"one letter": {
-			joining, kubeletRequest(t, nodes, "system:node:a"), kubelet, "",
-		},
-		"the longest name": {
-			joining, kubeletRequest(t, nodes, "system:node:"+strings.Repeat("a", 63)), kubelet, "",
-		},
-		"a name that begins like it": {
-			joining, kubeletRequest(t, nodes, "system:node:cp-10"), kubelet, "",
-		},
-		"a control plane": {joining, other, kubelet, control},
+		"one letter":                 {joining, named("a"), kubelet, ""},
+		"the longest name":           {joining, named(strings.Repeat("a", 63)), kubelet, ""},
+		"a name that begins like it": {joining, named("cp-10"), kubelet, ""},
+		"a control plane":            {joining, other, kubelet, control},
 		"the Service": {
-			joining, kubeletRequest(t, nodes, "system:node:kubernetes.default.svc"), kubelet,
+			joining, named("kubernetes.default.svc"), kubelet,
 			control,
 		},
 		"its whole name": {
-			joining, kubeletRequest(t, nodes,
-				"system:node:kubernetes.default.svc.cluster.local"), kubelet, control,
+			joining, named("kubernetes.default.svc.cluster.local"), kubelet, control,
 		},
-		"its short name": {
-			joining, kubeletRequest(t, nodes, "system:node:kubernetes"), kubelet, control,
-		},
-		"a name below it": {
-			joining, kubeletRequest(t, nodes, "system:node:kubernetes.example.com"), kubelet, "",
-		},
-		"every machine": {
-			joining, kubeletRequest(t, nodes, "system:node:localhost"), kubelet, control,
-		},
-		"an address": {
-			joining, kubeletRequest(t, nodes, "system:node:10.0.0.11"), kubelet, control,
-		},
+		"its short name":        {joining, named("kubernetes"), kubelet, control},
+		"a name below it":       {joining, named("kubernetes.example.com"), kubelet, ""},
+		"every machine":         {joining, named("localhost"), kubelet, control},
+		"an address":            {joining, named("10.0.0.11"), kubelet, control},
 		"it, for somebody else": {operator, other, kubelet, ""},
 		"another signer": {
 			joining, whole, certificatesv1.KubeAPIServerClientSignerName, signers,
 		},
-		"serving": {
-			joining, whole, certificatesv1.KubeletServingSignerName, signers,
-		},
-		"no name": {
-			joining, kubeletRequest(t, nodes, "system:node:"), kubelet, form,
-		},
-		"upper case": {
-			joining, kubeletRequest(t, nodes, "system:node:CP-1"), kubelet, form,
-		},
-		"a longer name": {
-			joining,
-			kubeletRequest(t, nodes, "system:node:"+strings.Repeat("a", 64)), kubelet, form,
-		},
+		"serving":       {joining, whole, certificatesv1.KubeletServingSignerName, signers},
+		"no name":       {joining, named(""), kubelet, form},
+		"upper case":    {joining, named("CP-1"), kubelet, form},
+		"a longer name": {joining, named(strings.Repeat("a", 64)), kubelet, form},
 		"no node": {
 			joining, kubeletRequest(t, nodes, "kubernetes-admin"), kubelet, form,
 		},
