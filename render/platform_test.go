@@ -16,6 +16,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"kiln.dev/kiln/render"
 	"kiln.dev/kiln/render/facts/node"
 	"kiln.dev/kiln/render/facts/target"
 	"kiln.dev/kiln/render/pack/cloudinit"
@@ -329,4 +330,106 @@ func aligned(table [][]string) string {
 		out += strings.TrimRight(line, " ") + "\n"
 	}
 	return out
+}
+
+// announcedFile has what announcements cost.
+const announcedFile = "../testdata/announced"
+
+// announceCost is how many bytes the compressed document of a control plane and of a worker on EC2
+// may have more if the machine announces. Ignition carries four thirds of it, and the secrets of a
+// lean document stand alone, without the hook's text to share words with.
+const announceCost = 290
+
+// TestAnnounced holds what announcements add to compressed documents, of machines whole and lean,
+// to the golden table and to the promise.
+func TestAnnounced(t *testing.T) {
+	t.Parallel()
+	table := [][]string{{"case", "machine", "form", "without", "with", "more"}}
+	for _, name := range []string{"baseline", "ha", "delivery-lean"} {
+		c, b := inputs(t, name)
+		for i := range c.Spec.Nodes {
+			c.Spec.Nodes[i].Report.URL = "http://10.0.0.5:8080"
+		}
+		with, err := render.New(c, b)
+		require.NoError(t, err)
+		without := load(t, name)
+		add := func(machine, form string, was, is int) {
+			table = append(table, []string{
+				name, machine, form, strconv.Itoa(was), strconv.Itoa(is), strconv.Itoa(is - was),
+			})
+		}
+		for i := range with.Machines() {
+			m := &with.Plan.Machines[i]
+			if m.Settings.Delivery.Mode == "lean" {
+				was, is := documentSize(t, without, i), documentSize(t, with, i)
+				add(m.Name, "lean-"+string(m.System.Format), was, is)
+				continue
+			}
+			n, err := with.Node(i)
+			require.NoError(t, err)
+			before, after := packed(t, nodes(t, name)[i]), packed(t, n)
+			for _, form := range []string{"Ignition", "cloud-init"} {
+				add(m.Name, form, len(before[form+", compressed"]), len(after[form+", compressed"]))
+			}
+		}
+	}
+	checkSizes(t, announcedFile, table,
+		"Bytes of compressed documents of machines that announce the state of their first boot.")
+	for _, row := range table[1:] {
+		more, err := strconv.Atoi(row[5])
+		require.NoError(t, err)
+		if row[0] == "baseline" && row[2] == "cloud-init" {
+			require.LessOrEqual(t, more, announceCost, "%s", row)
+		}
+	}
+}
+
+func documentSize(t *testing.T, r *render.Cluster, i int) int {
+	t.Helper()
+	d, err := r.Document(i)
+	require.NoError(t, err)
+	return d.Entry.Bytes
+}
+
+// TestSizes: what the user brought is told from kiln's own files, add-ons too, and no secret is
+// among it. Documents with nothing of the user have no share of his.
+func TestSizes(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]struct{ has, lacks []string }{
+		"extras": {
+			has:   []string{"machines.files[0]", "machines.units[0]"},
+			lacks: []string{"machines.files[1]", "addons[0].path"}, // a secret
+		},
+		"addons": {
+			has:   []string{"addons[0].path", "addons[1].path"},
+			lacks: []string{"addons[2].path"}, // a Secret
+		},
+		"ha": {},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := load(t, name)
+			done := 0
+			sizes, err := r.Sizes(func(n int) { done = n })
+			require.NoError(t, err)
+			require.Len(t, sizes, r.Machines())
+			require.Equal(t, r.Machines(), done)
+			var fields []string
+			for _, f := range sizes[0].Fields {
+				require.Positive(t, f.Bytes)
+				fields = append(fields, f.Field)
+			}
+			require.Subset(t, fields, want.has)
+			for _, field := range want.lacks {
+				require.NotContains(t, fields, field)
+			}
+			require.Equal(t, len(want.has) > 0, sizes[0].Own > 0)
+			require.Less(t, sizes[0].Own, sizes[0].Entry.Bytes/2)
+		})
+	}
+	public, err := render.NewPublic(load(t, "ha").Plan.Config, load(t, "ha").Public)
+	require.NoError(t, err)
+	none, err := public.Sizes(nil)
+	require.NoError(t, err)
+	require.Empty(t, none)
 }
