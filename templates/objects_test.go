@@ -122,9 +122,7 @@ func TestObjectsHoldUpTwoMinutes(t *testing.T) {
 			`{"message":"no service account default","reason":"Forbidden"}`)
 		m.document()
 		m.wantDoneBut("FAULT object " + ox + ": HTTP 403: no service account default; ")
-		if took := m.status().Steps["objects"]; took < 120 || took > 130 {
-			t.Errorf("objects took %d s", took)
-		}
+		require.InDelta(t, 125, m.status().Steps["objects"], 5)
 	})
 }
 
@@ -152,10 +150,7 @@ func TestObjectsWaitForAnAddress(t *testing.T) {
 			`spec.clusterIPs: Invalid value: []string{\"10.96.0.10\"}: failed to allocate IP `+
 			`10.96.0.10: provided IP is already allocated","reason":"Invalid"}`)
 		m.document()
-		out, code := m.run()
-		if code != 0 || m.status().Phase != "done" || strings.Contains(out, "FAULT") {
-			t.Errorf("exit status %d\n%s", code, out)
-		}
+		m.wantDone()
 	})
 }
 
