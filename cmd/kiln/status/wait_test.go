@@ -1,6 +1,7 @@
 package status_test
 
 import (
+	"cmp"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -22,59 +23,27 @@ func TestMinute(t *testing.T) {
 	}
 	blind, refused := with(daemonSetsPath, 403), with(nodesPath, 403)
 	busy := with(markerPath, 404)
-	const pause = 2 * time.Second
-	for name, row := range map[string]struct {
-		world func(passed time.Duration) api
-		ends  time.Duration // after which it ends
-		fails string
-		want  string
+	const pause, unseen = 2 * time.Second, "NOT SEEN DaemonSets: "
+	for _, row := range []struct {
+		name          string
+		before        api
+		at            time.Duration // of a look, which sees now
+		now, after    api
+		ends          time.Duration // after which it ends
+		fails, prints string
 	}{
-		"what is not seen": {
-			world: func(time.Duration) api { return blind },
-			ends:  time.Minute + pause, want: "NOT SEEN DaemonSets: ",
-		},
-		"a refusal": {
-			world: func(time.Duration) api { return refused },
-			ends:  time.Minute + pause, fails: "HTTP 403",
-		},
-		"a refusal, and then an unseen kind": {
-			world: func(passed time.Duration) api {
-				if passed < 40*time.Second {
-					return refused
-				}
-				return blind
-			},
-			ends: time.Minute + pause, want: "NOT SEEN DaemonSets: ",
-		},
-		"something is left for a look": {
-			world: func(passed time.Duration) api {
-				if passed == 40*time.Second {
-					return busy
-				}
-				return blind
-			},
-			ends: 40*time.Second + time.Minute + pause, want: "NOT SEEN DaemonSets: ",
-		},
-		"the API server accepts it for a look": {
-			world: func(passed time.Duration) api {
-				if passed == 58*time.Second {
-					return busy
-				}
-				return refused
-			},
-			ends: 58*time.Second + time.Minute + pause, fails: "HTTP 403",
-		},
-		"all is seen in the last look": {
-			world: func(passed time.Duration) api {
-				if passed == time.Minute {
-					return whole()
-				}
-				return blind
-			},
-			ends: time.Minute, want: "workloads: 1 of 1 are ready",
-		},
+		{"what is not seen", blind, 0, blind, blind, time.Minute + pause, "", unseen},
+		{"a refusal", refused, 0, refused, refused, time.Minute + pause, "HTTP 403", ""},
+		{"a refusal, and then an unseen kind", refused, 40 * time.Second, blind, blind,
+			time.Minute + pause, "", unseen},
+		{"something is left for a look", blind, 40 * time.Second, busy, blind,
+			40*time.Second + time.Minute + pause, "", unseen},
+		{"the API server accepts it for a look", refused, 58 * time.Second, busy, refused,
+			58*time.Second + time.Minute + pause, "HTTP 403", ""},
+		{"all is seen in the last look", blind, time.Minute, whole(), blind,
+			time.Minute, "", "workloads: 1 of 1 are ready"},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
 			start := time.Now()
 			var passed atomic.Int64
@@ -85,14 +54,16 @@ func TestMinute(t *testing.T) {
 				close(done)
 				return done
 			}
-			out, err := runCommand(t, status.CommandAt(now, after),
-				func() api { return row.world(time.Duration(passed.Load())) }, "--wait")
+			out, err := runCommand(t, status.CommandAt(now, after), func() api {
+				return []api{row.before, row.now, row.after}[1+cmp.Compare(
+					time.Duration(passed.Load()), row.at)]
+			}, "--wait")
 			require.Equal(t, row.ends, time.Duration(passed.Load()), out)
-			require.Contains(t, out, row.want)
+			require.Contains(t, out, row.prints)
 			switch {
 			case row.fails != "":
 				require.ErrorContains(t, err, row.fails)
-			case name == "all is seen in the last look":
+			case row.name == "all is seen in the last look":
 				require.NoError(t, err)
 			default:
 				require.ErrorIs(t, err, term.ErrDifferent)
