@@ -51,81 +51,47 @@ func TestWorkerRoles(t *testing.T) {
 	}
 	const refused = "a kubelet must not add or change the labels role.kiln.dev/*"
 	asked := newNodeAdmission(t, machines[0], "", "")
-	for name, tt := range map[string]struct {
+	for _, tt := range []struct {
+		name          string
 		by            user.Info
 		subresource   string
 		before, after labels // before is nil for a Node that is created
 		want          labels // nil if the request is refused
 		err           string
 	}{
-		"kubelet registers": {by: kubelet, after: registers, want: registers},
-		"controller writes": {
-			by: controller, before: registers, after: registers, want: complete,
-		},
-		"controller writes again": {
-			by: controller, before: complete, after: complete, want: complete,
-		},
-		"kubelet writes": {
-			by: kubelet, before: complete, after: complete, want: complete,
-		},
-		"kubelet writes before": {
-			by: kubelet, before: registers, after: registers, want: registers,
-		},
-		"kubelet writes status": {
-			by: kubelet, subresource: "status", before: complete, after: complete, want: complete,
-		},
-		"a label is taken away": {
-			by: controller, before: complete, after: registers, want: complete,
-		},
-		"a role is taken away": {
-			by: administrator, before: complete, after: fewer, want: fewer,
-		},
-		"a role is given": {
-			by:     administrator,
-			before: labels{"a": "b"}, after: labels{"a": "b", "role.kiln.dev/x": ""},
-			want: labels{"a": "b", "role.kiln.dev/x": "", "node-role.kubernetes.io/x": ""},
-		},
-		"Node without roles": {
-			by:     controller,
-			before: labels{"a": "b"}, after: labels{"a": "b"}, want: labels{"a": "b"},
-		},
-		"Node without labels": {
-			by: controller, before: labels{}, after: labels{}, want: labels{},
-		},
-		"kubelet of a Node without labels": {
-			by: kubelet, before: labels{}, after: labels{}, want: labels{},
-		},
-		"kubelet registers a control plane": {by: kubelet, after: masquerade, want: masquerade},
-		"that control plane": {
-			by: controller, before: masquerade,
-			after: masquerade, want: masquerade.and(labels{"node-role.kubernetes.io/x": ""}),
-		},
-		"kubelet takes a role at once": {
-			by: kubelet, after: complete,
-			err: "is not allowed to set the following labels: node-role.kubernetes.io/disk, " +
-				"node-role.kubernetes.io/worker",
-		},
-		"kubelet takes a role": {
-			by: kubelet, before: registers,
-			after: complete, err: "is not allowed to modify labels: node-role.kubernetes.io/disk",
-		},
-		"kubelet adds a role": {
-			by: kubelet, before: complete,
-			after: complete.and(labels{"role.kiln.dev/ingress": ""}), err: refused,
-		},
-		"kubelet adds its first": {
-			by: kubelet, before: labels{}, after: labels{"role.kiln.dev/ingress": ""}, err: refused,
-		},
-		"kubelet adds a role by its status": {
-			by: kubelet, subresource: "status", before: complete,
-			after: complete.and(labels{"role.kiln.dev/ingress": ""}), err: refused,
-		},
-		"kubelet changes a role": {
-			by: kubelet, before: complete,
-			after: complete.and(labels{"role.kiln.dev/disk": "nvme"}), err: refused,
-		},
+		{"kubelet registers", kubelet, "", nil, registers, registers, ""},
+		{"controller writes", controller, "", registers, registers, complete, ""},
+		{"controller writes again", controller, "", complete, complete, complete, ""},
+		{"kubelet writes", kubelet, "", complete, complete, complete, ""},
+		{"kubelet writes before", kubelet, "", registers, registers, registers, ""},
+		{"kubelet writes status", kubelet, "status", complete, complete, complete, ""},
+		{"a label is taken away", controller, "", complete, registers, complete, ""},
+		{"a role is taken away", administrator, "", complete, fewer, fewer, ""},
+		{"a role is given", administrator, "", labels{"a": "b"},
+			labels{"a": "b", "role.kiln.dev/x": ""},
+			labels{"a": "b", "role.kiln.dev/x": "", "node-role.kubernetes.io/x": ""}, ""},
+		{"Node without roles", controller, "", labels{"a": "b"}, labels{"a": "b"}, labels{"a": "b"},
+			""},
+		{"Node without labels", controller, "", labels{}, labels{}, labels{}, ""},
+		{"kubelet of a Node without labels", kubelet, "", labels{}, labels{}, labels{}, ""},
+		{"kubelet registers a control plane", kubelet, "", nil, masquerade, masquerade, ""},
+		{"that control plane", controller, "", masquerade, masquerade,
+			masquerade.and(labels{"node-role.kubernetes.io/x": ""}), ""},
+		{"kubelet takes a role at once", kubelet, "", nil, complete, nil,
+			"is not allowed to set the following labels: node-role.kubernetes.io/disk, " +
+				"node-role.kubernetes.io/worker"},
+		{"kubelet takes a role", kubelet, "", registers, complete, nil,
+			"is not allowed to modify labels: node-role.kubernetes.io/disk"},
+		{"kubelet adds a role", kubelet, "", complete,
+			complete.and(labels{"role.kiln.dev/ingress": ""}), nil, refused},
+		{"kubelet adds its first", kubelet, "", labels{}, labels{"role.kiln.dev/ingress": ""}, nil,
+			refused},
+		{"kubelet adds a role by its status", kubelet, "status", complete,
+			complete.and(labels{"role.kiln.dev/ingress": ""}), nil, refused},
+		{"kubelet changes a role", kubelet, "", complete,
+			complete.and(labels{"role.kiln.dev/disk": "nvme"}), nil, refused},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			got, err := asked.node(t, tt.by, tt.subresource, tt.before, tt.after)
 			if tt.err != "" {
