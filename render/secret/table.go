@@ -75,8 +75,9 @@ var Kinds = []Kind{
 		Path:  plan.CAKey,
 		Roles: onControlPlanes, When: "`certificates.signing: online`",
 		applies: func(p *plan.Plan, _ *plan.Machine) bool { return p.OnlineSigning },
-		User:    "kube-controller-manager signs the kubelets' next certificates", Until: untilRotated,
-		Worth: OfCluster,
+		User:    "kube-controller-manager signs the kubelets' next certificates",
+		Until:   untilRotated,
+		Worth:   OfCluster,
 	},
 	{
 		Name: "service-account", Is: "key of service account tokens",

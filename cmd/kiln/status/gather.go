@@ -248,8 +248,9 @@ func (r *Report) pods(list []apiserver.Pod, all bool, state *change.Cluster) {
 		}
 	}
 	wanted := []string{server, "kube-controller-manager", "kube-scheduler"}
+	// Without such members etcd runs on machines of its own, or elsewhere.
 	if len(voting) > 0 || state != nil && slices.ContainsFunc(state.Members(),
-		func(m *change.Machine) bool { return m.Role == node.ControlPlane }) { // else it runs on machines of its own, or elsewhere
+		func(m *change.Machine) bool { return m.Role == node.ControlPlane }) {
 		wanted = append(wanted, etcd)
 		r.Etcd = &Etcd{}
 	}
