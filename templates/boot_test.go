@@ -73,9 +73,7 @@ func TestBootMakesWorker(t *testing.T) {
 			}
 			m.document()
 			m.wantDone()
-			// A drop-in may be newer than what systemd has read: a restart alone is not enough.
-			require.Contains(t, m.read(m.world+"/systemctl"),
-				"daemon-reload\nrestart "+m.data["restart"]+"\n")
+			require.Contains(t, m.read(m.world+"/systemctl"), "\nrestart "+m.data["restart"]+"\n")
 			asked := m.read(m.world + "/curl")
 			require.Contains(t, asked, "/api/v1/nodes/"+name, name)
 			require.NotContains(t, asked, "install.key", name)
@@ -166,6 +164,22 @@ func TestBootLeavesObjects(t *testing.T) {
 		m.document()
 		m.wantDone()
 		require.Equal(t, "api_v1_nodes_cp-1\n", m.read(m.world+"/applied"))
+	})
+}
+
+// TestBootWakesKubelet: when the API server answers, a kubelet that is no Node yet starts again, so
+// that it asks at once. Another one runs on.
+func TestBootWakesKubelet(t *testing.T) {
+	underAShell(t, func(t *testing.T, shell []string) {
+		for _, status := range []int{200, 403, 404} {
+			m := newMachine(t, shell, "control-plane")
+			m.rule("GET", "https://10.0.0.11:6443/api/v1/nodes/cp-1", 1, status, 0, "{}")
+			m.document()
+			m.wantDone()
+			calls := m.read(m.world + "/systemctl")
+			require.Equal(t, status != 200,
+				strings.Contains(calls, "restart --no-block kubelet.service\n"), calls)
+		}
 	})
 }
 

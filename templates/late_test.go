@@ -86,7 +86,7 @@ func TestBootGoesOnTrying(t *testing.T) {
 			want: "FAULT kube-apiserver-unhealthy https://10.0.0.11:6443/readyz: " +
 				"HTTP 500 [-]etcd failed: reason withheld [-]x failed; ", mend: answers},
 		{role: "control-plane", name: "API server ends at once", wrong: func(m *aMachine) {
-			m.rule("GET", "https://*/readyz", 9999, 0, 7, "")
+			m.rule("GET", "https://10.0.0.11:6443/*", 9999, 0, 7, "")
 			for i, text := range []string{"an older line", "Error: unknown flag: --x"} {
 				path := fmt.Sprintf("/var/log/pods/kube-system_kube-apiserver-cp-1_0f/"+
 					"kube-apiserver/%d.log", i)
@@ -96,7 +96,7 @@ func TestBootGoesOnTrying(t *testing.T) {
 				must(m.t, os.Chtimes(m.root+path, at, at))
 			}
 		},
-			want: "FAULT kube-apiserver-unhealthy https://10.0.0.11:6443/readyz: curl: (7) as " +
+			want: "FAULT kube-apiserver-unhealthy https://10.0.0.11:6443: curl: (7) as " +
 				"the rule says; Error: unknown flag: --x; sh", mend: answers},
 		{role: "control-plane", name: "controller-manager",
 			wrong: answer("GET", "*:10257/*", 500, 0, ""),

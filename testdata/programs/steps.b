@@ -94,24 +94,6 @@ bad="$bad$found; "
 done
 saw "${bad%; }"
 }
-registered() {
-text=''
-api "/api/v1/nodes/$node" || :
-[ "$curled" != 60 ] || return 3
-[ "$http" = 200 ] || return 1
-text=$(tr -d ' \n' <"$run/body")
-case $text in
-*"\"machineID\":\"${self%% *}\""*) return 0 ;;
-esac
-text=${text#*'"machineID":"'}
-found="the Node of machine ${text%%\"*}"
-return 1
-}
-serving() {
-until await kube-apiserver api /readyz; do
-ails kube-apiserver "$api/readyz"
-done
-}
 somebody() {
 verdict=2
 found='no other member answers'
@@ -123,6 +105,13 @@ checked address cert-expired disk mount resolv-conf swap || ill=yes
 [ -z "$ill" ] || return
 found='no API server'
 [ -n "$heard" ] || { (annotate 'done') 2>/dev/null && heard=yes; }
+}
+step_control() {
+until await kube-apiserver api /readyz; do
+ails kube-apiserver "$api/readyz"
+done
+well kube-controller-manager https://127.0.0.1:10257/healthz -k
+well kube-scheduler https://127.0.0.1:10259/healthz -k
 }
 step_etcd() {
 data=$root/var/lib/etcd members=''
@@ -155,6 +144,24 @@ code=kubelet-credential remedy='kubectl get csr'
 esac
 [ "$curled" != 60 ] || code=api-wrong-cluster remedy='another cluster, or a certificate without this name: correct endpoint or apiServer.certSANs'
 late "$code" "$api/api/v1/nodes/$node" "$found" "$remedy"
+done
+}
+step_objects() {
+until await kube-apiserver answers; do
+ails kube-apiserver "$api"
+done
+[ "$http" = 200 ] || systemctl restart --no-block kubelet.service || :
+clock
+given='' since=$now
+until await "$marker" offered; do
+if [ -s "$run/refused" ]; then
+say "later: $found"
+refusals
+: >"$lib/refused"
+relieve
+return
+fi
+late object "$marker" "$found" 'see that the API server is healthy'
 done
 }
 step_preload() {
