@@ -167,22 +167,6 @@ func TestBootLeavesObjects(t *testing.T) {
 	})
 }
 
-// TestBootWakesKubelet: when the API server answers, a kubelet that is no Node yet starts again, so
-// that it asks at once. Another one runs on.
-func TestBootWakesKubelet(t *testing.T) {
-	underAShell(t, func(t *testing.T, shell []string) {
-		for _, status := range []int{200, 403, 404} {
-			m := newMachine(t, shell, "control-plane")
-			m.rule("GET", "https://10.0.0.11:6443/api/v1/nodes/cp-1", 1, status, 0, "{}")
-			m.document()
-			m.wantDone()
-			calls := m.read(m.world + "/systemctl")
-			require.Equal(t, status != 200,
-				strings.Contains(calls, "restart --no-block kubelet.service\n"), calls)
-		}
-	})
-}
-
 // TestBootWarns: a warning is said once, and stops nothing.
 func TestBootWarns(t *testing.T) {
 	underAShell(t, func(t *testing.T, shell []string) {

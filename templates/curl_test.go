@@ -147,7 +147,7 @@ func TestBootSpeaksHTTP(t *testing.T) {
 				"GET /members  ",
 				`POST /v3/cluster/member/list application/x-www-form-urlencoded ` +
 					`{"linearizable":true}`,
-				"GET /api/v1/nodes/cp-1  ",
+				"GET /readyz  ",
 				"GET " + kubeSystem + "/configmaps/kiln  ", // as the kubelet
 				"GET " + kubeSystem + "/configmaps/kiln  ",
 				"PATCH " + kubeSystem + "/secrets/token" + apply + "data: " + secret,

@@ -120,20 +120,25 @@ func TestBootLabelsLater(t *testing.T) {
 	})
 }
 
-// TestBootNudgesKubelet: where the API server answers and has no Node of a control plane, its
-// kubelet is started again, once.
-func TestBootNudgesKubelet(t *testing.T) {
+// TestBootWakesKubelet: the kubelet starts again when the API server answers. That of a member that
+// joins does so once more if its Node is not Ready although Flannel has written its list of plugins.
+func TestBootWakesKubelet(t *testing.T) {
 	underAShell(t, func(t *testing.T, shell []string) {
-		for times, want := range map[int]int{0: 0, 1: 1, 60: 1} {
+		for want, joins := range []bool{false, true} {
 			m := newMachine(t, shell, "control-plane")
-			if times > 0 {
-				m.rule("GET", "*/nodes/cp-1", times, 404, 0, "")
+			m.at("/etc/cni/net.d/10-flannel.conflist", "{}")
+			m.rule("GET", "https://10.0.0.11:6443/api/v1/nodes/cp-1", 4, 200, 0, `{"status":`+
+				`{"conditions":[{"type":"Ready","status":"False","message":"no network"}],`+
+				`"nodeInfo":{"machineID":"6a1f0e6d3c5b4a29b8d7c6e5f4a3b2c1"}}}`)
+			if joins {
+				m.peersKnow(idle, known2, known3)
+				m.lists(1, listed2, listed3, listedIdle)
+				m.lists(9, listed2, listed3, listedNew)
 			}
 			m.document()
 			m.wantDone()
-			calls := m.read(m.world + "/systemctl")
-			require.Equal(t, want, strings.Count(calls, "restart --no-block kubelet.service"),
-				times)
+			require.Equal(t, want+1, strings.Count(m.read(m.world+"/systemctl"),
+				"restart --no-block kubelet.service\n"))
 		}
 	})
 }

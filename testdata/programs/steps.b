@@ -1,3 +1,11 @@
+able() {
+registered || return
+case $text in
+*'"type":"Ready","status":"True"'*) return 0 ;;
+esac
+found=$(sed -n 's/.*"type":"Ready","status":"[^}]*"message":"\([^"]*\)".*/\1/p' "$run/body")
+return 1
+}
 addresses() {
 bad=''
 for name; do
@@ -106,13 +114,6 @@ checked address cert-expired disk mount resolv-conf swap || ill=yes
 found='no API server'
 [ -n "$heard" ] || { (annotate 'done') 2>/dev/null && heard=yes; }
 }
-step_control() {
-until await kube-apiserver api /readyz; do
-ails kube-apiserver "$api/readyz"
-done
-well kube-controller-manager https://127.0.0.1:10257/healthz -k
-well kube-scheduler https://127.0.0.1:10259/healthz -k
-}
 step_etcd() {
 data=$root/var/lib/etcd members=''
 [ -d "$data/member" ] || [ -n "$members" ] || in_time
@@ -150,7 +151,7 @@ step_objects() {
 until await kube-apiserver answers; do
 ails kube-apiserver "$api"
 done
-[ "$http" = 200 ] || systemctl restart --no-block kubelet.service || :
+wake
 clock
 given='' since=$now
 until await "$marker" offered; do
