@@ -109,11 +109,14 @@ func (d decoder) pairs(
 		d.breakAt(n, at, "has %d keys; at most %d are read", count, maxKeys)
 		return
 	}
-	earlier := newEarlierKeys(n)
+	seen := make(map[string]*yaml.Node, len(n.Content)/2) // the first key of each name
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key, value := n.Content[i], n.Content[i+1]
 		here := at.KeyNode(key)
-		first := earlier.find(i)
+		first := seen[key.Value]
+		if first == nil && key.Kind == yaml.ScalarNode {
+			seen[key.Value] = key
+		}
 		switch {
 		case key.Kind == yaml.AliasNode:
 			d.reportBadKey(key, at, "aliases (*%s) are not allowed; write the key out", key.Value)
@@ -147,40 +150,6 @@ func (d decoder) pairs(
 // reportBadKey reports a key that names no field. The other keys of its map are still read.
 func (d decoder) reportBadKey(key *yaml.Node, in *yamltext.Location, format string, args ...any) {
 	d.add(key.Line, key.Column, in.String(), fmt.Sprintf(format, args...))
-}
-
-// earlierKeys finds the keys of a map that occur more than once.
-type earlierKeys struct {
-	nodes []*yaml.Node          // the keys and values of the map
-	seen  map[string]*yaml.Node // the last key of each name; nil for a map with few keys
-}
-
-// fewKeys is the number of keys up to which a search from the beginning is faster than a table.
-const fewKeys = 32
-
-func newEarlierKeys(n *yaml.Node) earlierKeys {
-	k := earlierKeys{nodes: n.Content}
-	if len(n.Content) > 2*fewKeys {
-		k.seen = make(map[string]*yaml.Node, len(n.Content)/2)
-	}
-	return k
-}
-
-// find returns an earlier key that equals the one at nodes[i], nil if there is none. Call it for
-// each key, from the first to the last.
-func (k *earlierKeys) find(i int) *yaml.Node {
-	key := k.nodes[i]
-	if k.seen != nil {
-		earlier := k.seen[key.Value]
-		k.seen[key.Value] = key
-		return earlier
-	}
-	for j := 0; j < i; j += 2 {
-		if k.nodes[j].Kind == key.Kind && k.nodes[j].Value == key.Value {
-			return k.nodes[j]
-		}
-	}
-	return nil
 }
 
 // fields decodes a map with known keys into a struct.

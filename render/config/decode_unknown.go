@@ -38,11 +38,7 @@ func (d decoder) reportUnknown(
 		d.breakAt(key, at.Parent().Key(field), `%s; write "%s: " before the value`, missing, field)
 		return
 	}
-	names := make([]string, len(known.list))
-	for i := range known.list {
-		names[i] = known.list[i].name
-	}
-	var hint string
+	names, hint := keysOf(t), ""
 	near := wording.Nearest(key.Value, names)
 	want, line := yaml.Kind(0), 0
 	if near != "" {

@@ -31,9 +31,9 @@ func (l *loader) reportExposed(name, todo string, at *yamltext.Location) {
 	if !read || l.isHidden(at) {
 		return
 	}
-	found, ok := l.find(cleanPath(name), content)
+	found := l.find(cleanPath(name), content)
 	switch {
-	case !ok:
+	case found == nil:
 	case found.Bundle == l.cluster:
 		l.report(at, "%s", bundleProblem(name, found))
 		l.hide(at.String())
@@ -47,8 +47,8 @@ func (l *loader) reportExposed(name, todo string, at *yamltext.Location) {
 // Other credentials are allowed there, because they may become a Secret.
 func (l *loader) reportExposedFolder(name string, at *yamltext.Location) {
 	for _, file := range slices.Sorted(maps.Keys(l.source.folders[cleanPath(name)])) {
-		found, ok := l.find(file, l.source.folders[cleanPath(name)][file])
-		if ok && found.Bundle == l.cluster {
+		found := l.find(file, l.source.folders[cleanPath(name)][file])
+		if found != nil && found.Bundle == l.cluster {
 			l.report(at, "%s", bundleProblem(file, found))
 			l.hide(at.String())
 			return
@@ -56,13 +56,13 @@ func (l *loader) reportExposedFolder(name string, at *yamltext.Location) {
 	}
 }
 
-func bundleProblem(name string, found credential.Found) string {
+func bundleProblem(name string, found *credential.Found) string {
 	return fmt.Sprintf("%s holds %s: whoever has it owns the cluster, "+
 		"and no machine and no object may hold it; take it out", quote(name), found)
 }
 
-// find returns the credential in a file. It searches each file once.
-func (l *loader) find(clean string, content []byte) (credential.Found, bool) {
+// find returns the credential in a file, nil if it has none. It searches each file once.
+func (l *loader) find(clean string, content []byte) *credential.Found {
 	found, known := l.found[clean]
 	if !known {
 		if f, ok := credential.Find(content); ok {
@@ -70,10 +70,7 @@ func (l *loader) find(clean string, content []byte) (credential.Found, bool) {
 		}
 		l.found[clean] = found
 	}
-	if found == nil {
-		return credential.Found{}, false
-	}
-	return *found, true
+	return found
 }
 
 // inventory is the file that every folder of kiln render --out has.

@@ -174,14 +174,14 @@ func (e *Effective) apply(m *Machine) {
 		from, to := src.Field(f.machine), dst.Field(f.machine)
 		switch p := to.Addr().Interface().(type) {
 		case *map[string]string:
-			*p = e.mergeStrings(*p, from.Interface().(map[string]string), f.name, e.Layer)
+			*p = mergeMaps(e, *p, from.Interface().(map[string]string), f.name)
 		case *map[string]any:
-			*p = e.mergeMaps(*p, from.Interface().(map[string]any), f.name, e.Layer)
+			*p = mergeMaps(e, *p, from.Interface().(map[string]any), f.name)
 			if f.name != "kubelet" {
 				continue
 			}
 			for _, fields := range m.dropIns {
-				*p = e.mergeMaps(*p, fields, f.name, e.Layer)
+				*p = mergeMaps(e, *p, fields, f.name)
 			}
 		default:
 			to.Set(from)
@@ -190,72 +190,46 @@ func (e *Effective) apply(m *Machine) {
 	}
 }
 
-// mergeStrings returns wide with the keys of narrow on top.
-func (e *Effective) mergeStrings(
-	wide, narrow map[string]string, path, layer string,
-) map[string]string {
-	if len(narrow) == 0 {
-		return e.keepEmpty(wide, path, layer)
-	}
-	delete(e.Source, path)
-	for k := range narrow {
-		e.Source[path+"."+k] = layer
-	}
-	if len(wide) == 0 {
-		return narrow
-	}
-	merged := maps.Clone(wide)
-	maps.Copy(merged, narrow)
-	return merged
-}
-
-// keepEmpty returns wide under a layer that sets an empty map. Such a layer adds nothing; it is the
-// source of the map if no wider layer has keys.
-func (e *Effective) keepEmpty(wide map[string]string, path, layer string) map[string]string {
-	if len(wide) > 0 {
-		return wide
-	}
-	e.Source[path] = layer
-	return map[string]string{}
-}
-
-// mergeMaps returns wide with the keys of narrow on top, and merges maps within in the same way.
-func (e *Effective) mergeMaps(wide, narrow map[string]any, path, layer string) map[string]any {
+// mergeMaps returns wide with the keys of narrow on top, and merges maps within in the same way. A
+// narrow map without keys adds nothing; it is the source of the map if wide has no keys either.
+func mergeMaps[V any](e *Effective, wide, narrow map[string]V, path string) map[string]V {
 	switch {
 	case len(narrow) == 0 && len(wide) > 0:
 		return wide
-	case len(wide) == 0:
-		e.note(narrow, path, layer)
+	case len(narrow) == 0:
+		e.Source[path] = e.Layer
 		return narrow
 	}
-	merged := maps.Clone(wide)
+	delete(e.Source, path) // wide may be without keys
+	merged := make(map[string]V, len(wide)+len(narrow))
+	maps.Copy(merged, wide)
 	for k, v := range narrow {
 		sub := path + "." + k
-		before, wasMap := merged[k].(map[string]any)
-		now, isMap := v.(map[string]any)
+		before, wasMap := any(merged[k]).(map[string]any)
+		now, isMap := any(v).(map[string]any)
 		if wasMap && isMap {
-			merged[k] = e.mergeMaps(before, now, sub, layer)
+			merged[k] = any(mergeMaps(e, before, now, sub)).(V)
 			continue
 		}
 		if wasMap {
 			e.forget(sub)
 		}
 		merged[k] = v
-		e.note(v, sub, layer)
+		e.note(v, sub)
 	}
 	return merged
 }
 
-// note names layer as the source of every value at and below path.
-func (e *Effective) note(v any, path, layer string) {
+// note names the layer of e as the source of every value at and below path.
+func (e *Effective) note(v any, path string) {
 	m, ok := v.(map[string]any)
 	if !ok || len(m) == 0 {
-		e.Source[path] = layer
+		e.Source[path] = e.Layer
 		return
 	}
 	delete(e.Source, path)
 	for k, sub := range m {
-		e.note(sub, path+"."+k, layer)
+		e.note(sub, path+"."+k)
 	}
 }
 

@@ -91,22 +91,12 @@ func (l *loader) machine(m *Machine, at *yamltext.Location) {
 		}
 	}
 	for i, u := range m.Units {
-		if u.ContentFrom != "" {
-			l.text(u.ContentFrom, fileForUnit, at.Key("units").Index(i).Key("contentFrom"))
-		}
+		l.optional(u.ContentFrom, fileForUnit, at.Key("units").Index(i).Key("contentFrom"))
 	}
-	if from := m.Delivery.CAFrom; from != "" {
-		l.text(from, certAlone, at.Key("delivery").Key("caFrom"))
-	}
-	if from := m.Report.CAFrom; from != "" {
-		l.text(from, certAlone, at.Key("report").Key("caFrom"))
-	}
-	if from := m.Binaries.CAFrom; from != "" {
-		l.text(from, certAlone, at.Key("binaries").Key("caFrom"))
-	}
-	if from := m.Binaries.KeyFrom; from != "" {
-		l.text(from, keyAlone, at.Key("binaries").Key("keyFrom"))
-	}
+	l.optional(m.Delivery.CAFrom, certAlone, at.Key("delivery").Key("caFrom"))
+	l.optional(m.Report.CAFrom, certAlone, at.Key("report").Key("caFrom"))
+	l.optional(m.Binaries.CAFrom, certAlone, at.Key("binaries").Key("caFrom"))
+	l.optional(m.Binaries.KeyFrom, keyAlone, at.Key("binaries").Key("keyFrom"))
 	for i, from := range m.TrustedCAsFrom {
 		l.text(from, certAlone, at.Key("trustedCAsFrom").Index(i))
 	}
@@ -119,13 +109,8 @@ func (l *loader) machine(m *Machine, at *yamltext.Location) {
 
 // registry reads the files that a registry names.
 func (l *loader) registry(r *Registry, at *yamltext.Location) {
-	for _, f := range []struct{ name, key string }{
-		{r.CAFrom, "caFrom"}, {r.CertFrom, "certFrom"},
-	} {
-		if f.name != "" {
-			l.text(f.name, certAlone, at.Key(f.key))
-		}
-	}
+	l.optional(r.CAFrom, certAlone, at.Key("caFrom"))
+	l.optional(r.CertFrom, certAlone, at.Key("certFrom"))
 	if r.KeyFrom != "" {
 		l.secret(r.KeyFrom, true, "", at.Key("keyFrom"))
 	}
@@ -162,10 +147,8 @@ func (l *loader) scripts(scripts []Script, at *yamltext.Location) {
 // patches reads the files that patches name.
 func (l *loader) patches(patches []Patch, at *yamltext.Location) {
 	for i, p := range patches {
-		if p.PatchFrom != "" {
-			// The patch may be for a Secret. Package check looks at the patched objects.
-			l.text(p.PatchFrom, "", at.Index(i).Key("patchFrom"))
-		}
+		// The patch may be for a Secret. Package check looks at the patched objects.
+		l.optional(p.PatchFrom, "", at.Index(i).Key("patchFrom"))
 	}
 }
 
@@ -185,6 +168,13 @@ func (l *loader) secret(name string, secret bool, todo string, at *yamltext.Loca
 	l.text(name, todo, at)
 	if clean := cleanPath(name); secret && l.source.texts[clean] != nil {
 		l.source.marked = append(l.source.marked, clean)
+	}
+}
+
+// optional is text for a field that may be empty.
+func (l *loader) optional(name, todo string, at *yamltext.Location) {
+	if name != "" {
+		l.text(name, todo, at)
 	}
 }
 

@@ -75,18 +75,12 @@ func fieldsNamed(name string) (found []string) {
 	return found[:min(len(found), maxPlaces)]
 }
 
-// FieldPaths returns the paths of all fields, as Field takes them, in the order of the types.
-func FieldPaths() []string {
-	return appendPaths(nil, "", keysOf(reflect.TypeFor[Spec]()))
-}
-
-// appendPaths adds the paths of the fields below a path, which ends with a dot or is empty.
-func appendPaths(list []string, parent string, keys []string) []string {
-	for _, key := range keys {
-		doc, ok := Field(parent + key)
-		if ok {
-			list = appendPaths(append(list, parent+key), parent+key+".", doc.Fields)
+// FieldPaths returns the paths of all fields of spec, in the order of the types.
+func FieldPaths() (paths []string) {
+	walkFields(func(path string, _ *field) {
+		if path != "" && inSpec(path) {
+			paths = append(paths, path)
 		}
-	}
-	return list
+	})
+	return paths
 }

@@ -74,12 +74,6 @@ func cloudConfigSchema() *schemaNode {
 	return node
 }
 
-// ownFlags maps programs to the flags that kiln owns.
-var ownFlags = map[string][]string{
-	flags.APIServer: ownAPIServerFlags, flags.ControllerManager: ownControllerManagerFlags,
-	flags.Scheduler: ownSchedulerFlags, flags.Etcd: ownEtcdFlags,
-}
-
 // flag returns the schema of a flag of a program: its name and the words of its value are those of
 // one of the minors.
 func (s *schemaBuilder) flag(program string) *schemaNode {

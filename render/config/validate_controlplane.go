@@ -13,10 +13,6 @@ import (
 // controlPlane checks the settings of the programs of the control plane.
 func (v *checker) controlPlane() {
 	cp, at := &v.c.Spec.ControlPlane, v.spec.Key("controlPlane")
-	v.args(cp.APIServer.ExtraArgs, ownAPIServerFlags, at.Key("apiServer").Key("extraArgs"))
-	v.args(cp.ControllerManager.ExtraArgs, ownControllerManagerFlags,
-		at.Key("controllerManager").Key("extraArgs"))
-	v.args(cp.Scheduler.ExtraArgs, ownSchedulerFlags, at.Key("scheduler").Key("extraArgs"))
 	v.controlPlaneFlags()
 	v.openBinding("controllerManager", cp.ControllerManager.ExtraArgs)
 	v.openBinding("scheduler", cp.Scheduler.ExtraArgs)

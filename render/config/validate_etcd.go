@@ -20,7 +20,6 @@ const maxMembers = 7
 
 // etcd checks the members of etcd, or the external cluster in their place.
 func (v *checker) etcd(e *Etcd, at *yamltext.Location) {
-	v.args(e.ExtraArgs, ownEtcdFlags, at.Key("extraArgs"))
 	v.etcdMetrics(e.ExtraArgs, at.Key("extraArgs"))
 	machines := at.Key("machines")
 	v.withoutNode(&e.Machines, machines)

@@ -6,44 +6,44 @@ import (
 	"regexp"
 	"strings"
 
+	"kiln.dev/kiln/render/kube/flags"
 	"kiln.dev/kiln/render/text/yamltext"
 )
 
-// Flags that kiln owns, as patterns: their values follow from other fields, or from the places of
-// files in the documents.
-var (
-	ownAPIServerFlags = []string{
+// ownFlags are the flags that kiln owns, as patterns: their values follow from other fields, or
+// from the places of files in the documents. A flag of the kubelet overrides the field of its
+// configuration, so the flags of owned fields are owned too.
+var ownFlags = map[string][]string{
+	flags.APIServer: {
 		"advertise-address", "bind-address", "client-ca-file", "encryption-provider-config",
 		"etcd-*file", "etcd-servers", "kubelet-client-*", "proxy-client-*", "requestheader-*",
 		"secure-port", "service-account-*key-file", "service-cluster-ip-range", "tls-cert-file",
 		"tls-private-key-file",
-	}
-	ownControllerManagerFlags = []string{
+	},
+	flags.ControllerManager: {
 		"authentication-kubeconfig", "authorization-kubeconfig", "client-ca-file",
 		"cluster-cidr", "cluster-signing-*", "kubeconfig", "node-cidr-mask-size*",
 		"root-ca-file", "secure-port",
 		"service-account-private-key-file", "service-cluster-ip-range",
-	}
-	ownSchedulerFlags = []string{
+	},
+	flags.Scheduler: {
 		"authentication-kubeconfig", "authorization-kubeconfig", "kubeconfig", "secure-port",
-	}
-	ownEtcdFlags = []string{
+	},
+	flags.Etcd: {
 		"*cert*", "*key-file", "*trusted-ca-file", "advertise-client-urls", "data-dir",
 		"experimental-compact-hash-check-enabled", "experimental-initial-corrupt-check",
 		"initial-advertise-peer-urls", "initial-cluster*", "listen-client-*", "listen-peer-*",
 		"name",
-	}
-	// A flag of the kubelet overrides the field of its configuration, so the flags of owned fields
-	// are owned too.
-	ownKubeletFlags = []string{
+	},
+	flags.Kubelet: {
 		"address", "anonymous-auth", "authentication-*", "authorization-*", "bootstrap-kubeconfig",
 		"cert-dir", "cgroup-driver", "client-ca-file", "cluster-dns", "cluster-domain", "config",
 		"config-dir", "container-runtime-endpoint", "healthz-*", "hostname-override", "kubeconfig",
 		"node-ip", "node-labels", "pod-manifest-path", "port", "read-only-port",
 		"register-with-taints", "root-dir", "rotate-certificates", "tls-cert-file",
 		"tls-private-key-file",
-	}
-)
+	},
+}
 
 // insteadOf says what to write in place of a flag that kiln owns, if a field has its value.
 var insteadOf = map[string]string{

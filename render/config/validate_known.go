@@ -7,27 +7,23 @@ import (
 	"kiln.dev/kiln/render/text/yamltext"
 )
 
-// controlPlaneFlags checks the further flags of the control plane's programs against those that the
-// programs of the cluster's minor have.
+// controlPlaneFlags checks the further flags of the control plane's programs, by themselves and
+// against those that the programs of the cluster's minor have.
 func (v *checker) controlPlaneFlags() {
 	cp, at := &v.c.Spec.ControlPlane, v.spec.Key("controlPlane")
 	for _, program := range []struct {
-		name  string
-		args  []Arg
-		owned []string
-		key   string
+		name, key string
+		args      []Arg
 	}{
-		{flags.APIServer, cp.APIServer.ExtraArgs, ownAPIServerFlags, "apiServer"},
-		{
-			flags.ControllerManager, cp.ControllerManager.ExtraArgs, ownControllerManagerFlags,
-			"controllerManager",
-		},
-		{flags.Scheduler, cp.Scheduler.ExtraArgs, ownSchedulerFlags, "scheduler"},
-		{flags.Etcd, cp.Etcd.ExtraArgs, ownEtcdFlags, "etcd"},
+		{flags.APIServer, "apiServer", cp.APIServer.ExtraArgs},
+		{flags.ControllerManager, "controllerManager", cp.ControllerManager.ExtraArgs},
+		{flags.Scheduler, "scheduler", cp.Scheduler.ExtraArgs},
+		{flags.Etcd, "etcd", cp.Etcd.ExtraArgs},
 	} {
+		owned, here := ownFlags[program.name], at.Key(program.key).Key("extraArgs")
+		v.args(program.args, owned, here)
 		if p, ok := flags.FindProgram(program.name, v.version.minor); ok {
-			here := at.Key(program.key).Key("extraArgs")
-			for _, f := range p.Check(writtenWell(program.args, program.owned), nil) {
+			for _, f := range p.Check(writtenWell(program.args, owned), nil) {
 				v.reportFlag(f, here.Index(f.Arg))
 			}
 		}
@@ -74,7 +70,7 @@ func (v *checker) kubeletFlags(m settings) {
 			gates[name] = on
 		}
 	}
-	args := writtenWell(m.KubeletExtraArgs, ownKubeletFlags)
+	args := writtenWell(m.KubeletExtraArgs, ownFlags[flags.Kubelet])
 	id := fmt.Sprint(minor, args, gates)
 	found, known := v.kubeletFindings[id]
 	if !known {

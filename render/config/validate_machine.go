@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"strings"
 
+	"kiln.dev/kiln/render/kube/flags"
 	"kiln.dev/kiln/render/text/yamltext"
 )
 
@@ -26,7 +27,7 @@ func (v *checker) machine(m *Machine, role string, at *yamltext.Location) {
 		}
 	}
 	v.kubelet(m.Kubelet, at.Key("kubelet"))
-	v.args(m.KubeletExtraArgs, ownKubeletFlags, at.Key("kubeletExtraArgs"))
+	v.args(m.KubeletExtraArgs, ownFlags[flags.Kubelet], at.Key("kubeletExtraArgs"))
 	v.labels(m.Labels, role, at.Key("labels"))
 	if m.Taints != nil {
 		v.taints(*m.Taints, at.Key("taints"))

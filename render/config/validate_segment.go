@@ -40,19 +40,13 @@ func (v *checker) unrouted(at *yamltext.Location, value, remedy string) (joining
 	return joining
 }
 
-// Prefix lengths of the largest network segments: 10.0.0.0/8 is the largest private network, and a
-// site has a /48 (RFC 6177).
-const (
-	widestSegment4 = 8
-	widestSegment6 = 48
-)
-
-// widestSegment returns the prefix length of the largest network segment of a family.
+// widestSegment returns the prefix length of the largest network segment of a family: 10.0.0.0/8 is
+// the largest private network, and a site has a /48 (RFC 6177).
 func widestSegment(is4 bool) int {
 	if is4 {
-		return widestSegment4
+		return 8
 	}
-	return widestSegment6
+	return 48
 }
 
 // segment reports the first node whose address of a family is not on the network segment of

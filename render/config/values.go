@@ -148,19 +148,13 @@ func readAll[From, To any](list []From, read func(From) To) []To {
 
 // readAddress returns the address that a string stands for; it is not valid if there is none.
 func readAddress(text string) netip.Addr {
-	a, err := netip.ParseAddr(text)
-	if err != nil {
-		return netip.Addr{}
-	}
+	a, _ := netip.ParseAddr(text)
 	return a
 }
 
 // readPrefix returns the network, or address with a prefix length, that a string stands for; it is
 // not valid if there is none.
 func readPrefix(text string) netip.Prefix {
-	p, err := netip.ParsePrefix(text)
-	if err != nil {
-		return netip.Prefix{}
-	}
+	p, _ := netip.ParsePrefix(text)
 	return p
 }

@@ -36,7 +36,7 @@ var wings = []wing{
 	{"machine", []string{"render/machine", "manifests", "patches", "templates"}, 13011},
 	{"pki", []string{"pki"}, 4346},
 	{"plan", []string{"render/plan"}, 1857},
-	{"config", []string{"render/config"}, 13309},
+	{"config", []string{"render/config"}, 13203},
 	{"facts", []string{"render/facts"}, 2196},
 	{"kube", []string{"render/kube"}, 5898},
 	{"folder", []string{"render/folder"}, 1796},
