@@ -8,7 +8,9 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"sync"
 
+	yamlv3 "go.yaml.in/yaml/v3"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/yaml"
@@ -214,4 +216,111 @@ func hintOf(h header) string {
 		return ", nor items"
 	}
 	return ""
+}
+
+// builtIn are the groups of the API server's own kinds, and which of their kinds have no namespace.
+const builtIn = `
+core: ComponentStatus Namespace Node PersistentVolume
+admissionregistration.k8s.io: MutatingAdmissionPolicy MutatingAdmissionPolicyBinding
+admissionregistration.k8s.io: MutatingWebhookConfiguration ValidatingAdmissionPolicy
+admissionregistration.k8s.io: ValidatingAdmissionPolicyBinding ValidatingWebhookConfiguration
+apiextensions.k8s.io: CustomResourceDefinition
+apiregistration.k8s.io: APIService
+apps:
+authentication.k8s.io:
+authorization.k8s.io:
+autoscaling:
+batch:
+certificates.k8s.io: CertificateSigningRequest ClusterTrustBundle
+coordination.k8s.io:
+discovery.k8s.io:
+events.k8s.io:
+flowcontrol.apiserver.k8s.io: FlowSchema PriorityLevelConfiguration
+internal.apiserver.k8s.io: StorageVersion
+networking.k8s.io: IPAddress IngressClass ServiceCIDR
+node.k8s.io: RuntimeClass
+policy:
+rbac.authorization.k8s.io: ClusterRole ClusterRoleBinding
+resource.k8s.io: DeviceClass DeviceTaintRule ResourcePoolStatusRequest ResourceSlice
+scheduling.k8s.io: PriorityClass
+storage.k8s.io: CSIDriver CSINode StorageClass VolumeAttachment VolumeAttributesClass
+storagemigration.k8s.io: StorageVersionMigration
+`
+
+// clusterKinds returns the table by group.
+var clusterKinds = sync.OnceValue(func() map[string][]string {
+	kinds := map[string][]string{}
+	for line := range strings.Lines(builtIn) {
+		if group, list, ok := strings.Cut(strings.TrimSpace(line), ":"); ok {
+			group = strings.TrimSuffix(group, "core") // the core group has no name
+			kinds[group] = append(kinds[group], strings.Fields(list)...)
+		}
+	}
+	return kinds
+})
+
+// Unpack returns a stream with the items of its lists in their place, as documents of their own.
+func Unpack(stream []byte) []byte {
+	var all [][]byte
+	unpacked := false
+	for _, d := range split(stream) {
+		all = append(all, d.text)
+		unpacked = unpacked || d.item
+	}
+	if !unpacked {
+		return stream
+	}
+	return Join(all...)
+}
+
+// document is a document of a stream, or an item of a list.
+type document struct {
+	text []byte
+	line int // of the stream, from 1
+	item bool
+}
+
+// split divides a stream into its documents, and lists into their items, as kubectl does.
+func split(stream []byte) (all []document) {
+	for _, part := range yamltext.Parts(stream) {
+		all = append(all, unpack(document{text: part.Text, line: part.Line})...)
+	}
+	return all
+}
+
+// listKind is what every list has, and some others, such as definitions.
+var listKind = []byte("List")
+
+// unpack returns the items of a document that is a list, and theirs. An item without apiVersion and
+// kind has those of its list. A document that is no list, or not YAML, stays as it is.
+func unpack(d document) []document {
+	var list struct {
+		APIVersion string      `yaml:"apiVersion"`
+		Kind       string      `yaml:"kind"`
+		Items      yamlv3.Node `yaml:"items"`
+	}
+	if !bytes.Contains(d.text, listKind) || yamlv3.Unmarshal(d.text, &list) != nil ||
+		!strings.HasSuffix(list.Kind, "List") ||
+		list.Items.Kind != yamlv3.SequenceNode && list.Items.Tag != "!!null" {
+		return []document{d}
+	}
+	text, err := yaml.YAMLToJSONStrict(d.text)
+	var raw struct {
+		Items []map[string]json.RawMessage `json:"items"`
+	}
+	if err != nil || json.Unmarshal(text, &raw) != nil {
+		return []document{d}
+	}
+	var all []document
+	for i, item := range raw.Items {
+		if kind := strings.TrimSuffix(list.Kind, "List"); item["kind"] == nil && kind != "" {
+			item["apiVersion"], _ = json.Marshal(list.APIVersion)
+			item["kind"], _ = json.Marshal(kind)
+		}
+		one, _ := json.Marshal(item)
+		one, _ = yaml.JSONToYAML(one)
+		line := d.line + list.Items.Content[i].Line - 1
+		all = append(all, unpack(document{text: one, line: line, item: true})...)
+	}
+	return all
 }

@@ -157,3 +157,107 @@ func fieldNames() (names []string) {
 	}
 	return names
 }
+
+// joinedKey matches a key that has its value in it, because the colon or the space behind it is
+// missing. A URL is none.
+var joinedKey = regexp.MustCompile(`^(\w+)(:| )[^ /]`)
+
+// splitKey returns the field at the beginning of a key that has its value in it, and what is
+// missing behind the field. field is "" for other keys.
+func splitKey(key string, known *fieldList) (field, missing string) {
+	m := joinedKey.FindStringSubmatch(key)
+	if m == nil || known.byName[m[1]] == nil {
+		return "", ""
+	}
+	if strings.HasPrefix(key, m[1]+":\u00a0") {
+		return m[1], "the space behind the colon is a no-break space (U+00A0)"
+	}
+	if m[2] == ":" {
+		return m[1], "the space behind the colon is missing"
+	}
+	return m[1], "the colon is missing"
+}
+
+// fieldOfValue returns how a struct is written in braces with a value for which only one of its
+// fields can be meant, "" if there is no such field: a value that the field lists, or a URL whose
+// scheme it is named after. A URL may hold a password, so the field's own example stands there.
+func fieldOfValue(value string, known *fieldList) string {
+	scheme, _, isURL := strings.Cut(value, "://")
+	for i := range known.list {
+		f := &known.list[i]
+		switch {
+		case slices.Contains(f.enum, value):
+			return "{" + f.name + ": " + value + "}"
+		case isURL && f.name == scheme && f.example != "":
+			return "{" + f.name + ": " + f.example + "}"
+		}
+	}
+	return ""
+}
+
+// exampleOf returns how a struct is written in braces: its required fields, and a field that names
+// a file. It returns "" if the struct has neither.
+func exampleOf(known *fieldList) string {
+	var fields string
+	for i := range known.list {
+		f := &known.list[i]
+		value := f.example
+		if len(f.enum) > 0 {
+			value = f.enum[0]
+		}
+		if f.name == "patchFrom" || f.name == "contentFrom" {
+			value = "FILE"
+		} else if !f.required {
+			continue
+		}
+		if fields != "" {
+			fields += ", "
+		}
+		fields += fmt.Sprintf("%s: %s", f.name, value)
+	}
+	if fields == "" {
+		return ""
+	}
+	return "{" + fields + "}"
+}
+
+// retired holds fields that earlier versions had, or that other programs have, by the map in which
+// people write them, and what to do without them.
+var retired = map[reflect.Type]map[string]string{
+	reflect.TypeFor[Network](): {
+		"mtu":   "write flannel.mtu, the MTU of the network between the machines",
+		"vxlan": "write flannel.backend, and flannel.directRouting for vxlan: auto",
+	},
+	reflect.TypeFor[Registry](): {
+		"auth": noLogin, "auths": noLogin, "password": noLogin, "insecure": anyServer,
+		"insecureSkipVerify": anyServer, "plainHTTP": plainHTTP, "skipTLSVerify": anyServer,
+	},
+	reflect.TypeFor[Updates](): {"start": noWindow, "length": noWindow},
+	reflect.TypeFor[Machine](): {"identity": noIdentity, "users": noUsers},
+	reflect.TypeFor[Node]():    {"identity": noIdentity, "podCIDRs": noPodCIDRs, "users": noUsers},
+	reflect.TypeFor[Pool]():    {"identity": noIdentity, "podCIDRs": noPodCIDRs, "users": noUsers},
+	reflect.TypeFor[Patch]():   {"path": "write patchFrom to name a file, or patch with its text"},
+	reflect.TypeFor[Addon]():   {"helm": noHelm, "chart": noHelm, "repo": noHelm},
+}
+
+const noUsers = "write users in cloudConfig or, on systems with Ignition, passwd.users in " +
+	"butane; docs/disks-and-users.md shows both"
+
+const noHelm = "kiln runs no Helm; write the output of helm template into a file, and name that " +
+	"with path"
+
+const noLogin = "write username, and passwordFrom with a file that has the password alone"
+
+const anyServer = "write caFrom with the CA or the certificate of the server; ca: none trusts " +
+	"any server"
+
+const plainHTTP = "write the URL of the server with http:// into mirrors"
+
+const noWindow = "remove it; write policy: none, and replace machines by newer images, or set " +
+	"the window of the system's own updater with files"
+
+const noPodCIDRs = "remove it; the controller-manager gives each Node its part of " +
+	"network.podSubnets"
+
+const noIdentity = "remove it; a machine with a name has certificates, and for machines that " +
+	"join with a token write a pool"

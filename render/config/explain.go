@@ -10,6 +10,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"kiln.dev/kiln/render/kube/kinds"
 	"kiln.dev/kiln/render/text/wording"
 	"kiln.dev/kiln/render/text/yamltext"
 )
@@ -264,4 +265,23 @@ func (c *Cluster) layerPlace(layer *Effective, name string, p yamltext.Path) Pla
 	place := c.Place(layer.At(name), "", p[1:])
 	place.Field = layer.At(p.String())
 	return place
+}
+
+// kubeletKey begins the paths of settings that are fields of KubeletConfiguration.
+const kubeletKey = "kubelet."
+
+// unknownKubeletField returns the error about a path below kubelet that the KubeletConfiguration of
+// a machine does not have, or nil. Elements of lists and keys of its free maps are not looked at.
+func (c *Cluster) unknownKubeletField(e *Effective, path string) *wording.Unknown {
+	rest, ok := strings.CutPrefix(path, kubeletKey)
+	if !ok {
+		return nil
+	}
+	rest, _, _ = strings.Cut(rest, "[")
+	unknown := kinds.New(c.KubeletMinor(e)).
+		Unknown(kubeletAPI, kubeletKind, strings.Split(rest, "."))
+	if unknown != nil {
+		unknown.Message = path + ": " + unknown.Message
+	}
+	return unknown
 }

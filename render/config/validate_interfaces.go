@@ -2,6 +2,8 @@ package config
 
 import (
 	"net/netip"
+	"path"
+	"regexp"
 	"slices"
 
 	"kiln.dev/kiln/render/text/yamltext"
@@ -166,3 +168,60 @@ func (v *checker) nodeAddresses(i int, nics []nic, at *yamltext.Location) {
 		}
 	}
 }
+
+// nic is one interface of a node while it is checked.
+type nic struct {
+	*Interface
+	values *InterfaceValues
+	at     *yamltext.Location
+	static []netip.Prefix // the addresses without a problem
+	bond   string         // the name of the bond whose member it is, "" if it is none
+}
+
+// reaches reports whether a router is in one of the interface's networks, or may be in one. The
+// networks that DHCP gives are not known.
+func (n *nic) reaches(a netip.Addr) bool {
+	if n.dynamic(a.Is4()) || a.IsLinkLocalUnicast() && a.Is6() {
+		return true
+	}
+	return slices.ContainsFunc(n.static, func(p netip.Prefix) bool { return p.Contains(a) })
+}
+
+// dynamic reports whether DHCP gives the interface an address of a family.
+func (n *nic) dynamic(is4 bool) bool { return is4 && n.DHCP4 || !is4 && n.DHCP6 }
+
+// has reports whether the interface has, or gets, an address of a family.
+func (n *nic) has(is4 bool) bool {
+	if n.dynamic(is4) {
+		return true
+	}
+	return slices.ContainsFunc(n.static, func(p netip.Prefix) bool { return p.Addr().Is4() == is4 })
+}
+
+// podInterfaces lists the interfaces of pods on a machine, as globs, by network.cni; with none,
+// those that the usual CNIs make (Calico's documentation, "Configure NetworkManager"; for Canal and
+// Flannel rancher/rke2#786).
+var podInterfaces = map[string][]string{
+	"flannel": {"cni0", "flannel*", "veth*"},
+	"none": {
+		"cali*", "cilium*", "cni*", "flannel*", "lxc*", "tunl*", "veth*", "vxlan*.calico",
+		"wg-v6.cali", "wireguard.cali",
+	},
+}
+
+// PodInterfaces returns the names of pods' interfaces on the machines, as globs.
+func (c *Cluster) PodInterfaces() []string { return podInterfaces[c.Spec.Network.CNI] }
+
+// podInterface returns the glob of pods' interfaces that a name matches, "" if it matches none.
+func (c *Cluster) podInterface(name string) (glob string) {
+	for _, glob := range c.PodInterfaces() {
+		if ok, _ := path.Match(glob, name); ok {
+			return glob
+		}
+	}
+	return ""
+}
+
+// interfaceName matches the names that people give to network interfaces. The kernel takes at most
+// 15 characters.
+var interfaceName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._@-]{0,14}$`)

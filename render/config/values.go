@@ -1,8 +1,15 @@
 package config
 
 import (
+	"cmp"
+	"fmt"
+	"net"
 	"net/netip"
+	"regexp"
+	"strconv"
 	"strings"
+
+	"kiln.dev/kiln/render/facts/target"
 )
 
 // Values are what the strings of a Cluster stand for: addresses, networks, the version. Each string
@@ -157,4 +164,140 @@ func readAddress(text string) netip.Addr {
 func readPrefix(text string) netip.Prefix {
 	p, _ := netip.ParsePrefix(text)
 	return p
+}
+
+// version is a release of Kubernetes 1.
+type version struct{ minor, patch int }
+
+// noVersion is the version of a configuration whose version has a problem.
+var noVersion version
+
+// fullVersion matches a full version of Kubernetes 1.
+var fullVersion = regexp.MustCompile(`^v1\.(0|[1-9][0-9]{0,3})\.(0|[1-9][0-9]{0,3})$`)
+
+// parseVersion reads a version such as v1.36.3. problem is why the text is not one, "" if it is.
+func parseVersion(text string) (v version, problem string) {
+	m := fullVersion.FindStringSubmatch(text)
+	if m == nil {
+		if fullVersion.MatchString("v" + text) {
+			return version{}, fmt.Sprintf("%s has no v in front; write v%s", quote(text), text)
+		}
+		return version{}, fmt.Sprintf("%s is not a full version; write it like v1.36.3",
+			quote(text))
+	}
+	minor, _ := strconv.Atoi(m[1]) // the pattern allows at most four digits
+	patch, _ := strconv.Atoi(m[2])
+	return version{minor, patch}, ""
+}
+
+// compare returns a number less than 0 if a is older than b, 0 if they are equal.
+func (a version) compare(b version) int {
+	return cmp.Or(cmp.Compare(a.minor, b.minor), cmp.Compare(a.patch, b.patch))
+}
+
+// cutPort cuts what may be meant as a port off an IPv6 address; port is "" if nothing there may.
+func cutPort(address string) (host, port string) {
+	i := strings.LastIndexByte(address, ':')
+	if i < 0 {
+		return address, ""
+	}
+	n, err := strconv.Atoi(address[i+1:])
+	if _, wrong := netip.ParseAddr(address[:i]); err != nil || wrong != nil || n < 443 {
+		return address, ""
+	}
+	return address[:i], address[i+1:]
+}
+
+// splitEndpoint splits an endpoint into host and port. The host is a name, an IPv4 address, or an
+// IPv6 address without brackets; the port is 6443 if there is none. The error comes for any other
+// form. The name is not checked.
+func splitEndpoint(endpoint string) (host string, port int, err error) {
+	switch {
+	case strings.Contains(endpoint, "://"):
+		return "", 0, fmt.Errorf("has a scheme; write host or host:port alone")
+	case strings.Contains(endpoint, "/"):
+		return "", 0, fmt.Errorf("has a path; write host or host:port alone")
+	case strings.Contains(endpoint, "@"):
+		return "", 0, fmt.Errorf("has a user; write host or host:port alone")
+	}
+	if a, err := netip.ParseAddr(endpoint); err == nil {
+		if host, port := cutPort(endpoint); port != "" {
+			return "", 0, fmt.Errorf("may be the address %s with the port %s, or an address "+
+				"alone; write [%s]:%s or [%s]", host, port, host, port, endpoint)
+		}
+		return a.String(), target.APIServerPort, nil
+	}
+	host, digits, hasPort := endpoint, "", false
+	if rest, ok := strings.CutPrefix(endpoint, "["); ok {
+		var after string
+		if host, after, ok = strings.Cut(rest, "]"); !ok || after != "" && after[0] != ':' {
+			return "", 0, fmt.Errorf("is not host:port; write an IPv6 address with port like " +
+				"[fd00::1]:6443")
+		}
+		if a, err := netip.ParseAddr(host); err != nil || !a.Is6() {
+			return "", 0, fmt.Errorf("has no IPv6 address in its brackets; " +
+				"write it like [fd00::1]:6443")
+		}
+		digits, hasPort = strings.CutPrefix(after, ":")
+	} else {
+		host, digits, hasPort = strings.Cut(endpoint, ":")
+	}
+	if host == "" {
+		return "", 0, fmt.Errorf("has no host; write host or host:port")
+	}
+	if !hasPort {
+		return host, target.APIServerPort, nil
+	}
+	port, err = strconv.Atoi(digits)
+	if err != nil || port < 1 || port > 65535 || digits[0] == '+' || digits[0] == '0' {
+		return "", 0, fmt.Errorf("has the port %s; write a number from 1 to 65535", quote(digits))
+	}
+	return host, port, nil
+}
+
+// bareMAC matches a MAC address with nothing between its digits.
+var bareMAC = regexp.MustCompile(`^[0-9A-Fa-f]{12}$`)
+
+// uuid matches a UUID in lower case.
+var uuid = regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$`)
+
+// plainMAC returns a MAC address as the kernel writes it, 52:54:00:12:34:56. People also write it
+// in upper case, with dashes, in three parts with dots, or with nothing between its digits. It
+// returns "" if the string is no MAC address.
+func plainMAC(text string) string {
+	if bareMAC.MatchString(text) {
+		text = text[:4] + "." + text[4:8] + "." + text[8:]
+	}
+	mac, err := net.ParseMAC(text)
+	if err != nil || len(mac) != 6 {
+		return ""
+	}
+	return mac.String()
+}
+
+// macProblem returns why a MAC address, as plainMAC returns it, is not that of an interface, "" if
+// it may be one.
+func macProblem(mac string) string {
+	switch {
+	case mac == "":
+		return "is not a MAC address; write it like 52:54:00:12:34:56"
+	case strings.ContainsRune("13579bdf", rune(mac[1])):
+		return "is a multicast address, which no interface has; " +
+			"write one that ip link shows on the machine"
+	case mac == "00:00:00:00:00:00":
+		return "is not the address of an interface; write one that ip link shows on the machine"
+	}
+	return ""
+}
+
+// uuidProblem returns why a string in lower case is not the UUID of a machine, "" if it may be one.
+func uuidProblem(text string) string {
+	switch {
+	case !uuid.MatchString(text):
+		return "is not a UUID; write it as /sys/class/dmi/id/product_uuid shows it, " +
+			"like 8f0c1d2e-3b4a-4c5d-9e6f-708192a3b4c5"
+	case strings.Trim(text, "0-") == "" || strings.Trim(text, "f-") == "":
+		return "is what a firmware without a UUID shows; remove it, or write mac instead"
+	}
+	return ""
 }

@@ -3,6 +3,7 @@ package plan
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"strings"
 
 	"kiln.dev/kiln/render/config"
@@ -70,3 +71,91 @@ func (m *Machine) Extended() bool { return m.Settings.Binaries.Source == target.
 
 // Packaged reports whether the machine's packages have its programs.
 func (m *Machine) Packaged() bool { return m.Settings.Binaries.Source == target.SourcePackages }
+
+// images returns every component's image reference.
+func images(
+	repository, version string, r target.Release, overrides map[string]string,
+) map[string]string {
+	refs := map[string]string{}
+	for i := range target.Components {
+		c := &target.Components[i]
+		refs[c.Name] = c.Reference(repository, version, r)
+	}
+	maps.Copy(refs, overrides)
+	return refs
+}
+
+// pinnedImages returns the references with the digests of the lock. What the lock does not have
+// stays; package assembly refuses it. The sandbox image loses its tag: with tag and digest
+// containerd 2.3.0 to 2.3.3 starts no pod (https://github.com/containerd/containerd/issues/13529).
+func pinnedImages(c *config.Cluster, images map[string]string) map[string]string {
+	if !c.PinsImages() {
+		return images
+	}
+	pinned := map[string]string{}
+	for component, image := range images {
+		pinned[component], _ = c.Pinned(image)
+	}
+	if name, digest := target.SplitDigest(pinned[target.Pause]); digest != "" {
+		pinned[target.Pause] = target.WithoutTag(name) + "@" + digest
+	}
+	return pinned
+}
+
+// ByLock is the origin of the digests of images.
+func (p *Plan) ByLock() Origin {
+	lock, _ := p.Config.LockName()
+	return Origin{By: lock}
+}
+
+// ImageStep is an image reference as one origin leaves it.
+type ImageStep struct {
+	From Origin
+	Ref  string
+}
+
+// ImageSteps returns the references of a component's image in the steps that lead to it: kiln's
+// own, that from another repository, the user's, and that with the digest of the lock. Steps that
+// change nothing are left out; the last one is the reference in Images.
+func (p *Plan) ImageSteps(name string) []ImageStep {
+	from := Origin{Field: "kubernetesVersion"}
+	switch name {
+	case target.Etcd, target.CoreDNS, target.Pause:
+		from = p.ByRelease()
+	case target.KubeVIP, target.HAProxy, target.Flannel, target.FlannelPlugin:
+		from = Kiln
+	}
+	origins := []Origin{from, {Field: "imageRepository"}, {Field: "images." + name}, p.ByLock()}
+	var steps []ImageStep
+	for i, refs := range p.imageSteps {
+		if ref := refs[name]; i == 0 || ref != steps[len(steps)-1].Ref {
+			steps = append(steps, ImageStep{origins[i], ref})
+		}
+	}
+	return steps
+}
+
+// UsedImages returns the references of the images that this cluster's machines run, by component.
+func (p *Plan) UsedImages() map[string]string {
+	used := maps.Clone(p.Images)
+	if len(p.EtcdMembers) == 0 {
+		delete(used, target.Etcd)
+	}
+	if p.Config.Spec.Network.Proxy == "none" {
+		delete(used, target.KubeProxy)
+	}
+	if p.Config.Spec.DNS.Provider == "none" {
+		delete(used, target.CoreDNS)
+	}
+	if !p.VIP.IsValid() {
+		delete(used, target.KubeVIP)
+	}
+	if p.BalancerPort == 0 {
+		delete(used, target.HAProxy)
+	}
+	if !p.Flannel() {
+		delete(used, target.Flannel)
+		delete(used, target.FlannelPlugin)
+	}
+	return used
+}

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"net/netip"
+	"path"
 	"slices"
 	"strings"
 
@@ -79,4 +80,72 @@ func (p *Plan) NodeNames() (names []string) {
 		}
 	}
 	return names
+}
+
+// AdminFile is the operator's kubeconfig in the output folder. It is on no machine.
+const AdminFile = "admin.conf"
+
+// Kind is what the configuration calls the machine: "pool" for the machines of a pool, else "node".
+func (m *Machine) Kind() string {
+	if m.Pool {
+		return "pool"
+	}
+	return "node"
+}
+
+// NodeName is the name of the machine's Node. It is empty for a pool: its machines learn theirs at
+// boot.
+func (m *Machine) NodeName() string {
+	if m.Pool {
+		return ""
+	}
+	return m.Name
+}
+
+// Folder is the machine's folder below the output folder and in the review twin.
+func (m *Machine) Folder() string { return Folder(m.Name, m.Pool) }
+
+// Folder is the folder of a named machine, or of a pool.
+func Folder(name string, pool bool) string {
+	if pool {
+		return path.Join("pools", name)
+	}
+	return name
+}
+
+// AddressStrings returns the machine's addresses, those of the main family first.
+func (m *Machine) AddressStrings() []string {
+	out := make([]string, len(m.Addresses))
+	for i, a := range m.Addresses {
+		out[i] = a.String()
+	}
+	return out
+}
+
+// Announces reports whether m announces the state of its first boot to a server.
+func (m *Machine) Announces() bool { return m.Settings.Report.URL != "" }
+
+// AnnouncePath returns the path of the URL to which m announces, below that of the configuration.
+// The machines of a pool share one.
+func AnnouncePath(name string, pool bool) string {
+	if pool {
+		return "/announce/pools/" + name
+	}
+	return "/announce/" + name
+}
+
+// AnnounceURL returns that URL.
+func (m *Machine) AnnounceURL() string {
+	return m.Settings.Report.URL + AnnouncePath(m.Name, m.Pool)
+}
+
+// AnnounceTrust returns the path of the CA that m trusts there; empty for those of its system.
+func (m *Machine) AnnounceTrust() string {
+	switch r := &m.Settings.Report; {
+	case r.CA == "cluster" && m.Joins():
+		return CACert
+	case r.CA == "cluster" || r.CAFrom != "":
+		return AnnounceCA
+	}
+	return ""
 }

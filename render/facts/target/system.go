@@ -249,3 +249,45 @@ func (s *System) CanWrite(path string) bool {
 	}
 	return !s.ReadOnlyUsr || !strings.HasPrefix(path, "/usr/")
 }
+
+// Updater is the program that installs a system's updates by itself.
+type Updater string
+
+// The updaters.
+const (
+	UpdateEngine        Updater = "update-engine"        // locksmith reboots
+	Zincati             Updater = "zincati"              // reboots itself
+	TransactionalUpdate Updater = "transactional-update" // rebootmgr reboots
+	UnattendedUpgrades  Updater = "unattended-upgrades"  // reboots if it is told to
+	DNFAutomatic        Updater = "dnf-automatic"        // a package that no image has
+)
+
+// Packages says how a system installs packages.
+type Packages struct {
+	// Manager is APT or DNF.
+	Manager string
+	// Runtime is the system's own package with containerd, which brings runc.
+	Runtime string
+}
+
+// The programs that install packages.
+const (
+	APT = "apt-get"
+	DNF = "dnf"
+)
+
+// Repository returns the URL of the packages of Kubernetes for a minor, such as 1.36. It ends with
+// a slash. See https://kubernetes.io/docs/tasks/administer-cluster/kubeadm/
+// change-package-repository/.
+func (p *Packages) Repository(minor string) string {
+	form := map[string]string{APT: "deb", DNF: "rpm"}[p.Manager]
+	return "https://pkgs.k8s.io/core:/stable:/v" + minor + "/" + form + "/"
+}
+
+// PackagedSystems returns the names of the operating systems whose packages kiln can install.
+func PackagedSystems() []string {
+	return SystemNames(func(s *System) bool { return s.Packages != nil })
+}
+
+// PackagesUnit installs the packages of a machine when the hook starts it.
+const PackagesUnit = "kiln-packages.service"
