@@ -80,7 +80,6 @@ func flannelCommand(p *plan.Plan) (command list) {
 
 const flanneld = "/opt/bin/flanneld"
 
-// flannelNetwork returns Flannel's own configuration, net-conf.json.
 func flannelNetwork(p *plan.Plan) string {
 	network := &p.Config.Spec.Network
 	conf := object{"EnableNFTables": network.Proxy == "nftables"}

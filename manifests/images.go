@@ -111,7 +111,6 @@ func walkUsers(users any, key string, replace func(Image) string) {
 	}
 }
 
-// isLatest reports whether a reference has the tag latest, or neither tag nor digest.
 func isLatest(reference string) bool {
 	name, digest := target.SplitDigest(reference)
 	_, tag, tagged := strings.Cut(name[strings.LastIndex(name, "/")+1:], ":")

@@ -132,8 +132,7 @@ var standalone = object{
 	"rotateCertificates": false,
 }
 
-// setsAny reports whether the user has set one of these fields, which kiln then leaves alone: they
-// belong together or exclude each other.
+// setsAny reports whether the user has set one of these fields, which kiln then leaves alone.
 func setsAny(fields map[string]any, names ...string) bool {
 	return slices.ContainsFunc(names, func(name string) bool {
 		_, ok := fields[name]

@@ -18,7 +18,6 @@ import (
 //go:embed *.yaml apiserver/*.yaml objects/*.yaml haproxy.cfg
 var files embed.FS
 
-// base returns the embedded manifests of these names, joined.
 func base(names ...string) []byte {
 	var parts [][]byte
 	for _, name := range names {
@@ -84,10 +83,8 @@ func Join(parts ...[]byte) []byte {
 // object is an API object, or a part of one, as a value to be marshalled.
 type object = map[string]any
 
-// list is a list in an object.
 type list = []any
 
-// marshal returns the YAML of a value that this package made, which cannot fail.
 func marshal(v any) []byte {
 	out, err := yaml.Marshal(v)
 	if err != nil {

@@ -55,7 +55,6 @@ func (s Source) Stream(n int) ([]byte, error) {
 	return Join(docs...), nil
 }
 
-// sameObject reports whether two objects have the same kind, name and namespace.
 func sameObject(a, b object) bool {
 	name := func(o object, key string) any {
 		metadata, _ := o["metadata"].(object)

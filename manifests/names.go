@@ -11,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// maxNameLength is the length of a DNS subdomain, which nearly all names are.
 const maxNameLength = validation.DNS1123SubdomainMaxLength
 
 // dnsGroups are the built-in groups whose objects all have DNS names. Roles, their bindings,

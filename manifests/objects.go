@@ -70,7 +70,6 @@ func Objects(p *plan.Plan, tokens []BootstrapToken) Source {
 	return src
 }
 
-// metricsReaders returns the patch with the service accounts that may read metrics.
 func metricsReaders(readers []string) *Patch {
 	var subjects list
 	for _, reader := range readers {
@@ -181,8 +180,7 @@ func Digest(objects []Object) string {
 	return hex.EncodeToString(hash.Sum(nil)[:markerHash])
 }
 
-// markerHash is how many bytes of the objects' SHA-256 the marker has. They tell states of one
-// cluster apart, and stop nobody.
+// markerHash is the bytes of the objects' SHA-256 in the marker, which tells states apart.
 const markerHash = 8
 
 const markerName = "kiln"
@@ -212,12 +210,10 @@ func coreDNS(p *plan.Plan) []*Patch {
 	return []*Patch{corefiles, service, deployment}
 }
 
-// podTemplate returns a workload whose pods have that container.
 func podTemplate(container object) object {
 	return object{"spec": object{"template": object{"spec": object{"containers": list{container}}}}}
 }
 
-// corefile returns the base manifest's Corefile for a cluster with this domain.
 func corefile(domain string) string {
 	var settings struct {
 		Data struct {

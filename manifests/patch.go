@@ -30,7 +30,6 @@ type step struct {
 	whole bool // the value includes those of the steps before it
 }
 
-// newPatch returns an empty patch for the object of that kind and name.
 func newPatch(apiVersion, kind, namespace, name string) *Patch {
 	metadata := object{"name": name}
 	if namespace != "" {
@@ -39,12 +38,10 @@ func newPatch(apiVersion, kind, namespace, name string) *Patch {
 	return &Patch{head: object{"apiVersion": apiVersion, "kind": kind, "metadata": metadata}}
 }
 
-// set adds a step whose value is merged over those before it.
 func (p *Patch) set(from plan.Origin, value object) {
 	p.steps = append(p.steps, step{from, value, false})
 }
 
-// replace adds a step whose value already includes those before it.
 func (p *Patch) replace(from plan.Origin, value object) {
 	p.steps = append(p.steps, step{from, value, true})
 }
@@ -128,7 +125,6 @@ func merged(a, b object) object {
 	return out
 }
 
-// named reports whether every member of a list has a name.
 func named(l list) bool {
 	return !slices.ContainsFunc(l, func(v any) bool {
 		o, _ := v.(object)
@@ -136,8 +132,7 @@ func named(l list) bool {
 	})
 }
 
-// mergedLists returns a with b's members: those whose name is in a are merged, the others follow at
-// the end.
+// mergedLists returns a with b's members: merged by their names, or at the end.
 func mergedLists(a, b list) list {
 	out := slices.Clone(a)
 	for _, v := range b {

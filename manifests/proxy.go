@@ -54,7 +54,6 @@ func WithProxy(objects []Object, configuration []byte) ([]byte, error) {
 	return out, nil
 }
 
-// proxyIn returns the index of kube-proxy's ConfigMap, -1 if there is none.
 func proxyIn(objects []Object) int {
 	for i, o := range objects {
 		if o.Kind == "ConfigMap" && o.Namespace == system && o.Name == proxyName {

@@ -43,11 +43,9 @@ func (o Object) Is(other Object) bool {
 		o.Namespace == other.Namespace && slices.Equal(version(o.Path), version(other.Path))
 }
 
-// maxObject is the size of an object that etcd takes in one request, 1.5 MiB, with room for what
-// the API server adds.
+// maxObject is what etcd takes in one request, 1.5 MiB, less what the API server adds.
 const maxObject = 3<<19 - 64<<10
 
-// header holds the fields of an object that Read needs.
 type header struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
@@ -66,7 +64,6 @@ type header struct {
 	} `json:"spec"`
 }
 
-// customResource is the kind that defines others.
 const customResource = "CustomResourceDefinition"
 
 // Mistake is why a document is no object of the API.
@@ -207,7 +204,6 @@ func comments(doc []byte) (n int) {
 	return 0
 }
 
-// hintOf returns what to do about an object without a name.
 func hintOf(h header) string {
 	switch {
 	case h.Kind == "Kustomization":

@@ -8,7 +8,6 @@ import (
 	"kiln.dev/kiln/render/plan"
 )
 
-// system is the namespace of all objects of the cluster itself.
 const system = "kube-system"
 
 // StaticPods returns the static pods of m, which must have some. token is the token of the etcd
@@ -87,7 +86,6 @@ func component(p *plan.Plan, m *plan.Machine, name string, commands plan.Command
 	return pod
 }
 
-// variables returns environment variables in the form of a container's.
 func variables(vars []plan.Variable) (env list) {
 	for _, v := range vars {
 		env = append(env, object{"name": v.Name, "value": v.Value})
@@ -121,7 +119,6 @@ const (
 	minStartFailures = 24               // kubeadm's
 )
 
-// container sets fields of the container.
 func (p pod) container(from plan.Origin, fields object) {
 	fields["name"] = p.name
 	p.set(from, object{"spec": object{"containers": list{fields}}})
@@ -133,19 +130,16 @@ func (p pod) command(steps plan.Commands) {
 	}
 }
 
-// probeAt sets the host that the container's probes ask.
 func (p pod) probeAt(from plan.Origin, host string) {
 	at := object{"httpGet": object{"host": host}}
 	p.container(from, object{"livenessProbe": at, "readinessProbe": at, "startupProbe": at})
 }
 
-// volumes adds volumes from the host.
 func (p pod) volumes(from plan.Origin, paths hostPaths) {
 	p.container(from, object{"volumeMounts": paths.mounts})
 	p.set(from, object{"spec": object{"volumes": paths.volumes}})
 }
 
-// hostPaths are volumes from the host with their mounts.
 type hostPaths struct{ volumes, mounts list }
 
 func (h *hostPaths) add(name, dir, kind string, readOnly bool) {

@@ -282,7 +282,6 @@ func run(fs filesys.FileSystem, k *types.Kustomization, stream []byte) ([]byte, 
 	return marshal(resources)
 }
 
-// kustomize returns the objects that kustomize builds from the folder root of fs.
 func kustomize(fs filesys.FileSystem, root string) (resources resmap.ResMap, err error) {
 	err = locked(func() error {
 		resources, err = krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(fs, root)

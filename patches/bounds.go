@@ -20,7 +20,6 @@ const MaxObjects = 1000
 // maxBuild is how much work a kustomization may be, see workFor: some 4 seconds of kustomize.
 const maxBuild = 4_000_000
 
-// parts are what a kustomization puts together, and what it does with the objects.
 type parts struct {
 	own     int      // objects in files and of generators
 	names   int      // in objects: their own, and those of others
@@ -32,7 +31,6 @@ type parts struct {
 	copies  int // targets of replacements
 }
 
-// noteSize notes the parts of a kustomization.
 func (p place) noteSize(k *types.Kustomization) {
 	is := parts{own: len(k.ConfigMapGenerator) + len(k.SecretGenerator)}
 	is.rename = map[bool]int{true: 4}[is.own > 0 || k.NamePrefix+k.NameSuffix != ""]
@@ -80,10 +78,8 @@ func (p place) noteSize(k *types.Kustomization) {
 	p.parts[p.dir] = is
 }
 
-// outcome is what kustomize makes of a folder.
 type outcome struct{ objects, names, work int }
 
-// checkSize notes a folder of which kustomize would make too much, or for too long.
 func (r *reader) checkSize() {
 	if len(r.found) > 0 {
 		return
@@ -154,7 +150,6 @@ func (p *Patch) checkSize(stream []byte) error {
 // maxKeys is how many keys a generator may be given. kustomize looks for each key among all others.
 const maxKeys = 5000
 
-// checkKeys notes a generator with too many keys.
 func (p place) checkKeys(field string, g *types.GeneratorArgs) {
 	n := len(g.LiteralSources) + len(g.FileSources)
 	for _, name := range append(slices.Clone(g.EnvSources), g.EnvSource) {
@@ -166,8 +161,7 @@ func (p place) checkKeys(field string, g *types.GeneratorArgs) {
 	}
 }
 
-// bounded reports whether a file can be read in time. If not, it notes why, and nothing of the file
-// is read any more.
+// bounded reports whether a file can be read in time. If not, it notes why and empties it.
 func (r *reader) bounded(name string, use yamltext.Use) bool {
 	err := use.Check(r.files[name])
 	if err != nil {
@@ -177,8 +171,7 @@ func (r *reader) bounded(name string, use yamltext.Use) bool {
 	return err == nil
 }
 
-// boundedText reports whether a patch in a field of a kustomization can be read in time. If not, it
-// notes why.
+// boundedText is bounded for a patch in a field of a kustomization.
 func (p place) boundedText(text, field string) bool {
 	e := yamltext.Patch.Find([]byte(text))
 	if e != nil {

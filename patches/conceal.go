@@ -23,10 +23,8 @@ import (
 var quotes = regexp.MustCompile(`(?s): node contents:.*|literal sources \[.*|` +
 	`invalid literal source .*|out of bounds for value .*`)
 
-// withheld stands in a message for what it must not quote.
 const withheld = "(value withheld)"
 
-// noteGenerator notes a generator of Secrets, and the values that it is given.
 func (p place) noteGenerator(field string, g *types.SecretArgs) {
 	p.generators = append(p.generators, generator{p.name, field, g.Name})
 	for _, name := range sourcesOf(&g.GeneratorArgs) {
@@ -86,7 +84,6 @@ func (r *reader) note(value any) {
 	}
 }
 
-// noteObjects notes the values of all Secrets in the files of the add-on.
 func (r *reader) noteObjects() {
 	for _, data := range r.reached {
 		for _, doc := range yamltext.Split(data) {

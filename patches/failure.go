@@ -70,7 +70,6 @@ func (p *Patch) matchesOne(o object) bool {
 	return p.matches(o)
 }
 
-// failed returns a failure at the i-th operation.
 func (p *Patch) failed(i int, format string, args ...any) *Failure {
 	f := &Failure{Message: fmt.Sprintf(format, args...)}
 	var root yaml.Node

@@ -43,8 +43,7 @@ const (
 	chart                // charts of helm
 )
 
-// fields has a row for each field that a kustomization can have, as Type.Field of kustomize's Go
-// types.
+// fields has a row for each field of a kustomization, as Type.Field of kustomize's Go types.
 var fields = map[string]use{
 	"Kustomization.TypeMeta":                    nothing,
 	"Kustomization.MetaData":                    nothing,
@@ -137,7 +136,6 @@ var fields = map[string]use{
 	"GeneratorOptions.DisableNameSuffixHash": nothing, "GeneratorOptions.Immutable": nothing,
 }
 
-// reader reads the kustomizations of a folder and everything that they name.
 type reader struct {
 	root    string
 	files   map[string][]byte // of the add-on
@@ -159,7 +157,6 @@ type reader struct {
 	hasSecrets func() bool // reports whether any file of the add-on may bring a Secret
 }
 
-// generator is an entry of secretGenerator.
 type generator struct{ file, field, name string }
 
 // read reads the kustomization in the folder root, and everything that it names, directly or
@@ -187,10 +184,8 @@ func read(root string, files map[string][]byte, withhold func(string) bool) *rea
 	return r
 }
 
-// err returns all problems, joined.
 func (r *reader) err() error { return errors.Join(r.found...) }
 
-// folder reads the kustomization of a folder.
 func (r *reader) folder(dir string) {
 	if r.read[dir] {
 		return
@@ -253,7 +248,6 @@ type place struct {
 // inside returns the path in the add-on of what a field of the kustomization names.
 func (p place) inside(value string) string { return path.Join(p.dir, value) }
 
-// walk checks a field's value and all fields in it. field is the path in the kustomization.
 func (p place) walk(v reflect.Value, field string, kind use) {
 	switch {
 	case kind == nothing:
@@ -309,8 +303,7 @@ func (p place) followField(value, field string, kind use) {
 	}
 }
 
-// follow reads the file or folder that value names. It returns why that may not be used, or an
-// empty string.
+// follow reads the file or folder that value names, or returns why that may not be used.
 func (p place) follow(value string, kind use) string {
 	name := p.inside(value)
 	switch {
@@ -374,8 +367,7 @@ func inline(value string) bool {
 
 var credentials = regexp.MustCompile(`://[^/@]*@`)
 
-// shown quotes a value for a message, without a password and cut at 120 characters. A withheld
-// value is not quoted.
+// shown quotes a value without a password, cut, and not if it is withheld.
 func (r *reader) shown(value string) string {
 	const most = 120
 	if value = credentials.ReplaceAllString(value, "://…@"); r.withhold(value) {

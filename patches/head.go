@@ -53,13 +53,11 @@ func valueOf(m *yaml.Node, key string) *yaml.Node {
 	return value
 }
 
-// isEmpty reports whether a value is null or the empty string.
 func isEmpty(n *yaml.Node) bool {
 	return n.Kind == yaml.ScalarNode && (n.Value == "" || n.ShortTag() == "!!null")
 }
 
-// writeNulls gives each empty value a form that the library writes as it read it: in brackets it
-// writes an empty string.
+// writeNulls writes out empty values: in brackets the library makes empty strings of them.
 func writeNulls(n *yaml.Node) {
 	if n.Kind == yaml.ScalarNode && n.Value == "" && n.ShortTag() == "!!null" {
 		n.Value = "null"

@@ -11,7 +11,6 @@ import (
 	"sigs.k8s.io/kustomize/api/resource"
 )
 
-// marshal returns what AsYaml of resources returns.
 func marshal(resources resmap.ResMap) ([]byte, error) {
 	var texts [][]byte
 	for _, r := range resources.Resources() {
@@ -24,7 +23,6 @@ func marshal(resources resmap.ResMap) ([]byte, error) {
 	return bytes.Join(texts, separator), nil
 }
 
-// separator stands between the objects of a stream.
 var separator = []byte("---\n")
 
 // marshalOne returns what AsYAML of r returns, in less than half of its time: AsYAML has a YAML
@@ -52,8 +50,7 @@ func marshalOne(r *resource.Resource) ([]byte, error) {
 	return data, nil
 }
 
-// withNumbers returns value, which it changes in place, with an integer or a float for each
-// json.Number. It fails if a number fits neither.
+// withNumbers changes value in place: each json.Number becomes an integer or a float.
 func withNumbers(value any) (any, error) {
 	var err error
 	switch v := value.(type) {

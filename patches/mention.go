@@ -17,8 +17,7 @@ type Mention struct {
 // any reports whether the file may bring a Secret.
 func (m Mention) any() bool { return m.Kind || m.Generator }
 
-// secretLetters matches what a text must have to mention a Secret: the word, or letters that are
-// written as numbers.
+// secretLetters matches the word, or letters that are written as numbers.
 var secretLetters = regexp.MustCompile(`(?i)secret|\\[xu]`)
 
 // secretWord matches the usual ways to write a mention, also behind a fault of YAML.
@@ -45,8 +44,7 @@ func Mentions(text []byte) (m Mention) {
 	return m
 }
 
-// look notes what a node and all nodes in it mention. It follows no alias: what has the anchor is
-// one of the nodes.
+// look notes what a node and those in it mention. What an alias stands for is one of them.
 func (m *Mention) look(n *yaml.Node) {
 	for i, in := range n.Content {
 		m.look(in)

@@ -70,7 +70,6 @@ const internals = "internal.config.kubernetes.io"
 
 const internalsMessage = "annotations of " + internals + " are kustomize's own; remove them"
 
-// hasInternals reports whether an object has annotations of kustomize's own.
 func hasInternals(res *resource.Resource) bool {
 	for key := range res.GetAnnotations() {
 		if strings.HasPrefix(key, internals) {

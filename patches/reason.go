@@ -16,7 +16,6 @@ import (
 	"kiln.dev/kiln/render/text/yamltext"
 )
 
-// said is a message of kustomize, and what kiln says instead.
 type said struct {
 	pattern *regexp.Regexp
 	instead string
@@ -110,7 +109,6 @@ func (r *reader) blame(failure error) error {
 	return fmt.Errorf("build %s: %s", r.root, r.conceal(failure))
 }
 
-// notYAML returns why a stream cannot be parsed, nil if it can.
 func notYAML(stream []byte) error {
 	decoder := yaml.NewDecoder(bytes.NewReader(stream))
 	var err error
@@ -123,7 +121,6 @@ func notYAML(stream []byte) error {
 	return err
 }
 
-// addResource notes a file with objects, once.
 func (r *reader) addResource(name string) {
 	if !slices.Contains(r.resources, name) {
 		r.resources = append(r.resources, name)

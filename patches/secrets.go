@@ -21,10 +21,8 @@ import (
 //   - a strategic merge changes the kind with the option allowKindChange;
 //   - a generator puts a hash of the values into the name.
 
-// secretKind is the kind whose values are secret.
 const secretKind = "Secret"
 
-// shownPaths are the fields of a Secret that everybody may read.
 var shownPaths = map[string]bool{
 	"": true, "metadata.name": true, "metadata.namespace": true, "kind": true, "apiVersion": true,
 	"type": true,
@@ -34,13 +32,11 @@ var shownPaths = map[string]bool{
 const keepValues = "a value of a Secret must not leave it, because everybody can read the rest " +
 	"in reviews and reports; let the program read the Secret itself, such as with secretKeyRef"
 
-// mayBeSecret reports whether a selector by kind may select a Secret. One without a kind selects
-// all objects.
+// mayBeSecret reports whether a selector by kind, or by none, may select a Secret.
 func (r *reader) mayBeSecret(kind string) bool {
 	return kind == secretKind || kind == "" && r.hasSecrets()
 }
 
-// targetsSecret reports whether the target of a patch may select a Secret.
 func (r *reader) targetsSecret(target *types.Selector) bool {
 	if target == nil {
 		return false
@@ -50,7 +46,6 @@ func (r *reader) targetsSecret(target *types.Selector) bool {
 		(target.Kind != "" || r.hasSecrets())
 }
 
-// checkSecrets notes each field of a kustomization that lets a value of a Secret leave it.
 func (p place) checkSecrets(k *types.Kustomization) {
 	for i := range k.Replacements {
 		field := fmt.Sprintf("replacements[%d]", i)
@@ -87,10 +82,8 @@ func (p place) checkSecrets(k *types.Kustomization) {
 	}
 }
 
-// source is a file of which a configMapGenerator makes a ConfigMap.
 type source struct{ file, field, of string }
 
-// noteSources notes the files of a generator of ConfigMaps.
 func (p place) noteSources(field string, g *types.ConfigMapArgs) {
 	for _, name := range sourcesOf(&g.GeneratorArgs) {
 		p.sources = append(p.sources, source{p.name, field, p.inside(name)})
@@ -163,7 +156,6 @@ func (p place) checkReplacement(name, field string, r *types.Replacement) {
 	}
 }
 
-// checkPatch notes a patch that would show the values of a Secret.
 func (p place) checkPatch(field string, patch *types.Patch) {
 	text, name, at := []byte(patch.Patch), p.name, field
 	if patch.Path != "" {
@@ -209,7 +201,6 @@ func (op operation) exposes() string {
 	return ""
 }
 
-// isValue reports whether a JSON pointer leads to the values of a Secret.
 func isValue(pointer string) bool {
 	for _, field := range []string{"/data", "/stringData"} {
 		if pointer == field || strings.HasPrefix(pointer, field+"/") {

@@ -25,7 +25,6 @@ type Stream struct {
 	work    int // what that takes kustomize, see workOf
 }
 
-// entry is an object of a stream.
 type entry struct {
 	res   *resource.Resource
 	is    object
@@ -36,7 +35,6 @@ type entry struct {
 // Effect is what a patch does to a stream.
 type Effect struct{ Matched, Changed bool }
 
-// factory makes the objects of kustomize.
 var factory = provider.NewDefaultDepProvider().GetResourceFactory()
 
 // Read reads a stream. It leaves out what kustomize leaves out: empty documents, and objects that
@@ -88,7 +86,6 @@ func (s *Stream) bytesOf(numbers []int) ([]byte, error) {
 	return bytes.Join(texts, separator), nil
 }
 
-// bytes returns the text of an object.
 func (e *entry) bytes() (text []byte, err error) {
 	if e.text == nil {
 		e.text, err = marshalOne(e.res)
@@ -153,7 +150,6 @@ func (s *Stream) Apply(p *Patch) (is Effect, err error) {
 	return s.merge(p, matched)
 }
 
-// all returns the numbers of all objects.
 func (s *Stream) all() (numbers []int) {
 	for i := range s.entries {
 		numbers = append(numbers, i)
@@ -178,8 +174,7 @@ var identity = []string{
 	"", "/apiVersion", "/kind", "/metadata", "/metadata/name", "/metadata/namespace",
 }
 
-// operate applies a list of operations to the objects with these numbers, in a run of kustomize.
-// before is the text of these objects.
+// operate applies operations to the objects with these numbers, whose text is before.
 func (s *Stream) operate(p *Patch, matched []int, before []byte) (Effect, error) {
 	text, err := Apply(before, p)
 	if err != nil {
@@ -274,8 +269,7 @@ func (p *Patch) parse() (err error) {
 	return err
 }
 
-// hasAll fails if the stream has not all objects that a strategic merge names, as kustomize does.
-// The caller holds engine.
+// hasAll fails, as kustomize does, if objects that a merge names are not there. It needs engine.
 func (s *Stream) hasAll(p *Patch) error {
 	for _, one := range p.parsed {
 		id := one.OrgId()
@@ -325,8 +319,7 @@ func (p *Patch) mergeInto(e *entry) (*entry, Verdict, error) {
 	return &entry{res: res, is: objectOf(res), still: e.still}, is, nil
 }
 
-// divide returns the part of an object that kustomize gets to merge p into, and the rest. The
-// caller holds engine.
+// divide returns the part of an object that kustomize gets, and the rest. The caller holds engine.
 func (p *Patch) divide(e *entry) (reduced *yamlv3.Node, left Rest) {
 	if p.list || p.fields == nil {
 		return e.res.YNode(), Rest{}
@@ -388,8 +381,7 @@ func (p *Patch) workOf(e *entry) (work, longest int) {
 	return work + map[bool]int{true: 1000}[p.list], longest // a list: written and read again
 }
 
-// schemaOf returns what kustomize knows of an object's kind, nil if nothing. The caller holds
-// engine.
+// schemaOf returns what kustomize knows of an object's kind. The caller holds engine.
 func schemaOf(e *entry) *openapi.ResourceSchema {
 	kind := kyaml.TypeMeta{APIVersion: e.is.APIVersion, Kind: e.is.Kind}
 	return openapi.SchemaForResourceType(kind)

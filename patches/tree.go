@@ -14,7 +14,6 @@ import (
 // object. No file of a machine may be so large, and no object of etcd.
 const MaxAdded = 1 << 20
 
-// operation is one operation of JSON6902.
 type operation struct {
 	Op    string `json:"op"`
 	Path  string `json:"path"`
@@ -29,7 +28,6 @@ type tree struct {
 	copied int // bytes that all copies have
 }
 
-// apply applies an operation. It returns why that cannot be done, and "" if it can.
 func (t *tree) apply(op operation) (why string) {
 	value := clone(op.Value) // later operations change it, and the next object gets the same
 	switch op.Op {
@@ -83,7 +81,6 @@ const (
 	removed
 )
 
-// steps returns the keys of a JSON pointer.
 func steps(pointer string) []string {
 	keys := strings.Split(strings.TrimPrefix(pointer, "/"), "/")
 	for i := range keys {
@@ -92,7 +89,6 @@ func steps(pointer string) []string {
 	return keys
 }
 
-// value returns the value at a pointer, nil if there is none.
 func (t *tree) value(pointer string) any {
 	at := t.root
 	if pointer == "" {
@@ -117,8 +113,7 @@ func child(value any, key string) (next any, ok bool) {
 	return next, ok
 }
 
-// set changes the value at a pointer, to which missing has found a way. It returns why the value
-// cannot be changed.
+// set changes the value at a pointer that missingPart has followed, or returns why it cannot.
 func (t *tree) set(pointer string, value any, what edit) (why string) {
 	if pointer == "" {
 		if what == replaced {
@@ -184,7 +179,6 @@ func bytesOf(value any) (n int) {
 	return n + 2
 }
 
-// clone returns a value that shares nothing with the one that it equals.
 func clone(value any) any {
 	switch v := value.(type) {
 	case map[string]any:
@@ -238,7 +232,6 @@ func missingPart(value any, pointer string, mayEnd bool) string {
 	return ""
 }
 
-// maxOffered is how many names a message lists.
 const maxOffered = 20
 
 // offered lists names, and counts those above maxOffered.

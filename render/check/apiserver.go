@@ -16,11 +16,9 @@ import (
 // (k8s.io/kubernetes 1.36, plugin/pkg/admission/eventratelimit and imagepolicy).
 var settled = []string{"EventRateLimit", "ImagePolicyWebhook"}
 
-// probed are the paths that the kubelet asks the API server for without a credential.
 var probed = []string{"/livez", "/readyz"}
 
-// checkAPIServer checks what an API server reads from two of its files against its flags: admission
-// plugins have the settings that they need, and its probes get an answer.
+// checkAPIServer checks admission plugins against their settings, and that probes get an answer.
 func (c *inspection) checkAPIServer() {
 	api := c.component(target.APIServer)
 	if api == nil {
@@ -71,7 +69,6 @@ func (c *inspection) checkAPIServer() {
 	}
 }
 
-// readSettings reads a file that a flag names, if the machine has it.
 func (c *inspection) readSettings(p *machine.Program, flag string, into any) {
 	if p.Flag(flag) == "" {
 		return

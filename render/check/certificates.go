@@ -74,8 +74,7 @@ func (c *inspection) readDescriptions() {
 	}
 }
 
-// requireVerifies adds an error unless the certificate in one file verifies with a CA in the other.
-// It passes if the document has only one of the files, or none.
+// requireVerifies wants the certificate in one file to verify with a CA in the other.
 func (c *inspection) requireVerifies(cert, ca machine.Reference, usage x509.ExtKeyUsage) {
 	if c.tree.File(cert.Path) == nil || c.tree.File(ca.Path) == nil {
 		return
@@ -90,16 +89,14 @@ func (c *inspection) requireVerifies(cert, ca machine.Reference, usage x509.ExtK
 		cert.Source, cert.Path, ca.Path, ca.Source, err)
 }
 
-// requireTrusted adds an error unless the file holds every CA that is trusted in the place of
-// signer: two while the CA is rotated. It passes if the document does not have the file.
+// requireTrusted wants a file to hold every CA in the place of signer: two while the CA is rotated.
 func (c *inspection) requireTrusted(file machine.Reference, signer pki.Signer) {
 	for _, ca := range c.cluster.Public.Trusted(signer) {
 		c.requireAuthority(file, ca.Authority)
 	}
 }
 
-// requireAuthority adds an error unless the file holds the certificate of ca. It passes if the
-// document does not have the file.
+// requireAuthority wants a file to hold the certificate of ca.
 func (c *inspection) requireAuthority(file machine.Reference, ca *pki.Authority) {
 	if c.tree.File(file.Path) == nil {
 		return
@@ -110,8 +107,7 @@ func (c *inspection) requireAuthority(file machine.Reference, ca *pki.Authority)
 	}
 }
 
-// requireIssuer adds an error unless the file holds the CA that signs in the place of signer, and
-// no other certificate. It passes if the document does not have the file.
+// requireIssuer wants a file to hold the CA that signs in the place of signer, and nothing else.
 func (c *inspection) requireIssuer(file machine.Reference, signer pki.Signer) {
 	c.requireAuthority(file, c.cluster.Public.Authority(signer))
 	if all := c.certificatesIn(file.Path); len(all) > 1 {
@@ -120,8 +116,7 @@ func (c *inspection) requireIssuer(file machine.Reference, signer pki.Signer) {
 	}
 }
 
-// requirePair adds an error unless the key belongs to the certificate. It passes if one of the
-// contents is unknown.
+// requirePair wants the key to belong to the certificate. An unknown content passes.
 func (c *inspection) requirePair(cert, key machine.Reference) {
 	certFile, keyFile := c.tree.File(cert.Path), c.tree.File(key.Path)
 	if certFile == nil || keyFile == nil || c.lacksContent(certFile) || c.lacksContent(keyFile) {
@@ -142,8 +137,7 @@ func (c *inspection) requirePair(cert, key machine.Reference) {
 	}
 }
 
-// requireCertificateFor adds an error unless the certificate is valid for the host of a server,
-// which is given by its URL or its name. It passes if the document does not have the certificate.
+// requireCertificateFor wants a certificate to be valid for a server, a URL or a name.
 func (c *inspection) requireCertificateFor(source, server string, cert machine.Reference) {
 	host, err := machine.HostName(server)
 	if err != nil {
@@ -208,7 +202,6 @@ func (c *inspection) start(path string) time.Time {
 
 var installCert, _ = plan.Cert("install")
 
-// certificate returns the first certificate in a file, or nil.
 func (c *inspection) certificate(path string) *x509.Certificate {
 	if all := c.certificatesIn(path); len(all) > 0 {
 		return all[0]
@@ -240,7 +233,6 @@ func (c *inspection) certificatesIn(path string) []*x509.Certificate {
 	return all
 }
 
-// authority returns the CA of this cluster that has the certificate der, or nil.
 func (f *facts) authority(der []byte) *x509.Certificate {
 	for _, signer := range []pki.Signer{pki.CA, pki.EtcdCA, pki.FrontProxyCA} {
 		for _, ca := range f.cluster.Public.Trusted(signer) {
@@ -252,8 +244,7 @@ func (f *facts) authority(der []byte) *x509.Certificate {
 	return nil
 }
 
-// publicKeys returns the public keys of a file that holds either halves of key pairs, in DER. It
-// returns none if there is no such file or no such key.
+// publicKeys returns the public keys of a file with either halves of key pairs, in DER.
 func (c *inspection) publicKeys(path string) (keys [][]byte) {
 	f := c.tree.File(path)
 	if f == nil {

@@ -91,8 +91,7 @@ func (c *inspection) requireIdentity(conf machine.Reference, name, group string)
 		conf.Source, certPath, subject, name, inGroup, name)
 }
 
-// requireAPIServer adds an error unless the API server on this machine has a certificate for the
-// host of a URL. On a machine without an API server, all API servers must have one.
+// requireAPIServer wants the API server here, or all of them, to have a certificate for a URL.
 func (c *inspection) requireAPIServer(source, server string) {
 	servers, known := c.facts.servers["apiserver"], &c.facts.reached
 	api := c.component(target.APIServer)

@@ -61,7 +61,6 @@ func (k *secretsChecker) Node(m *plan.Machine, n *node.Node) []error {
 	return c.errs
 }
 
-// secretsInspection is the check of the secrets of one machine.
 type secretsInspection struct {
 	*secretsChecker
 	machine *plan.Machine
@@ -142,7 +141,6 @@ func (c *secretsInspection) checkSettings() {
 	}
 }
 
-// checkLeafKeys checks that each key that is derived for the machine is the key in its file.
 func (c *secretsInspection) checkLeafKeys() {
 	b := c.bundle
 	if b == nil {
@@ -161,7 +159,6 @@ func (c *secretsInspection) checkLeafKeys() {
 	}
 }
 
-// credentialAdvice returns what to do about a credential in a file that is not marked as a secret.
 func credentialAdvice(f *node.File) string {
 	switch {
 	case path.Dir(f.Path)+"/" == plan.ObjectsDir:
@@ -172,8 +169,7 @@ func credentialAdvice(f *node.File) string {
 	return "take it out of what puts it there, and name a file with secret: true"
 }
 
-// origin returns, in brackets, the places in the configuration that a file comes from. It is empty
-// if the configuration has no influence on the file.
+// origin returns, in brackets, the places in the configuration that a file comes from.
 func (c *secretsInspection) origin(f *node.File) string {
 	if known, ok := c.origins.Load(f.Path); ok {
 		return known.(string)

@@ -69,8 +69,7 @@ func isOn(value string) bool {
 // sizeUnits are the suffixes of sizes in units of systemd, to the base of 1024.
 var sizeUnits = []string{"", "K", "M", "G", "T"}
 
-// isBelow returns a function that reports whether a number, or a size with a suffix, is below the
-// least one.
+// isBelow returns a function that reports whether a number, or a size, is below the least one.
 func isBelow(least float64) func(string) bool {
 	return func(value string) bool {
 		soft, _, _ := strings.Cut(value, ":")
@@ -87,7 +86,6 @@ func isBelow(least float64) func(string) bool {
 // kubeadmFolders are where kubeadm's packages and kubeadm have files of the kubelet's environment.
 var kubeadmFolders = []string{"/etc/default", "/etc/sysconfig", plan.KubeletDir}
 
-// checkDropIn checks a drop-in of the user's for the kubelet or containerd.
 func (c *inspection) checkDropIn(f *node.File) {
 	unit := strings.TrimSuffix(path.Base(path.Dir(f.Path)), ".d")
 	if f.Why != node.FromConfig || path.Dir(path.Dir(f.Path)) != plan.UnitDir ||

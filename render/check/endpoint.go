@@ -98,8 +98,7 @@ func (c *inspection) checkBalancer(p *machine.Program) {
 	c.requireUsable(p, "f", plan.CACert)
 }
 
-// readBalancer returns the addresses at which HAProxy's configuration listens, and its servers as
-// name=address.
+// readBalancer returns where HAProxy listens, and its servers as name=address.
 func readBalancer(conf []byte) (binds, servers []string) {
 	for line := range strings.Lines(string(conf)) {
 		switch words := strings.Fields(line); {
@@ -112,8 +111,7 @@ func readBalancer(conf []byte) (binds, servers []string) {
 	return binds, servers
 }
 
-// checkVIPRights checks that a RoleBinding in kube-system lets kube-vip take the Lease of its
-// election.
+// checkVIPRights checks that a RoleBinding lets kube-vip take the Lease of its election.
 func (f *facts) checkVIPRights() {
 	if !f.cluster.Plan.VIP.IsValid() {
 		return

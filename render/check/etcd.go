@@ -27,7 +27,6 @@ func (c *inspection) checkEtcdTrust() {
 	}
 }
 
-// checkLocalMember checks an API server against the etcd member on the same machine.
 func (c *inspection) checkLocalMember(api *machine.Program, ca, client machine.Reference) {
 	etcd := c.component(target.Etcd)
 	server := c.requiredFile(etcd, "cert-file")
@@ -39,7 +38,6 @@ func (c *inspection) checkLocalMember(api *machine.Program, ca, client machine.R
 	}
 }
 
-// checkRemoteMembers checks an API server against the etcd members on other machines.
 func (c *inspection) checkRemoteMembers(api *machine.Program, ca, client machine.Reference) {
 	p, etcdCA := c.cluster.Plan, c.cluster.Public.Authority(pki.EtcdCA)
 	c.requireTrusted(ca, pki.EtcdCA)
@@ -112,8 +110,7 @@ func (c *inspection) checkMemberTrust() {
 	}
 }
 
-// requireMember adds an error unless the certificate of an etcd member is valid for its URL. member
-// is name=URL, and base is the certificate's base name.
+// requireMember wants a member of etcd, name=URL, to have a certificate for it with that base name.
 func (c *inspection) requireMember(source, member, base string) {
 	name, u, _ := strings.Cut(member, "=")
 	host, err := machine.HostName(u)

@@ -41,8 +41,7 @@ type Cluster struct {
 	) config.Place
 }
 
-// facts is what the checks know of the whole cluster. It is read once and not changed afterwards,
-// except for its caches.
+// facts is what the checks know of the whole cluster. It is read once; only its caches change.
 type facts struct {
 	cluster *Cluster
 
@@ -84,7 +83,6 @@ type facts struct {
 // bootstrapToken is a token as the API objects define it. The groups are separated by commas.
 type bootstrapToken struct{ secret, groups string }
 
-// proxyConfig is the part of kube-proxy's configuration that is checked.
 type proxyConfig struct {
 	server             string // of its kubeconfig
 	BindAddress        string `json:"bindAddress"`
@@ -93,8 +91,7 @@ type proxyConfig struct {
 	MetricsBindAddress string `json:"metricsBindAddress"`
 }
 
-// readFacts reads the plan and the API objects of a cluster. An object that cannot be read is an
-// error of the cluster.
+// readFacts reads the plan and the API objects of a cluster.
 func readFacts(c *Cluster) *facts {
 	f := &facts{
 		cluster:      c,
@@ -118,7 +115,6 @@ func readFacts(c *Cluster) *facts {
 	return f
 }
 
-// fail adds an error of the cluster as a whole.
 func (f *facts) fail(format string, args ...any) {
 	f.errs = append(f.errs, fmt.Errorf(format, args...))
 }
@@ -154,8 +150,7 @@ func (f *facts) readServers() {
 	f.apiNames = slices.Compact(f.apiNames)
 }
 
-// readObject reads what the machines depend on from an API object. It fails if such an object
-// cannot be decoded. The error never quotes a Secret.
+// readObject reads what the machines depend on. The error never quotes a Secret.
 func (f *facts) readObject(o manifests.Object) error {
 	switch id := o.Kind + " " + o.Namespace + "/" + o.Name; {
 	case o.Kind == "ClusterRoleBinding":
@@ -192,7 +187,6 @@ func (f *facts) readObject(o manifests.Object) error {
 	return nil
 }
 
-// readProxy reads the configuration and the kubeconfig in kube-proxy's ConfigMap.
 func (f *facts) readProxy(doc []byte) error {
 	var cm corev1.ConfigMap
 	if err := yaml.Unmarshal(doc, &cm); err != nil {
@@ -211,7 +205,6 @@ func (f *facts) readProxy(doc []byte) error {
 	return nil
 }
 
-// read is what a function read from a content.
 type read[T any] struct {
 	value T
 	err   error

@@ -34,7 +34,6 @@ func (c *inspection) checkImages() {
 	}
 }
 
-// pinned reports whether a reference has the digest of the lock, if the lock has images.
 func (f *facts) pinned(reference string) bool {
 	want, problem := f.cluster.Plan.Config.Pinned(reference)
 	return problem == "" && want == reference
@@ -73,7 +72,6 @@ func (f *facts) checkWorkloads() {
 	}
 }
 
-// misplaced returns why a workload of kiln's does not run where it has to, "" if it does.
 func misplaced(o manifests.Object) string {
 	var w appsv1.Deployment // whose fields a DaemonSet has too, save the replicas
 	_ = o.Decode(&w)

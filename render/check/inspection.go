@@ -16,7 +16,8 @@ import (
 	"kiln.dev/kiln/render/text/yamltext"
 )
 
-// inspection is the check of one machine.
+// inspection is the check of one machine. Its methods requireX add an error unless X holds; one
+// about a file passes if the document does not have the file.
 type inspection struct {
 	cluster *Cluster
 	facts   *facts
@@ -46,13 +47,11 @@ type signature struct {
 	ca   *x509.Certificate
 }
 
-// fail adds an error of the machine.
 func (c *inspection) fail(format string, args ...any) {
 	err := fmt.Errorf(format, args...)
 	c.errs = append(c.errs, fmt.Errorf("%s %s: %w", c.machine.Kind(), c.machine.Name, err))
 }
 
-// failAll adds errors of the machine.
 func (c *inspection) failAll(errs []error) {
 	for _, err := range errs {
 		c.fail("%w", err)
@@ -106,8 +105,7 @@ func (c *inspection) checkPaths() {
 	}
 }
 
-// readPrograms reads the static pods, the kubeconfigs and the kubelet's settings. It adds an error
-// for each that the machine needs and lacks.
+// readPrograms reads static pods, kubeconfigs and the kubelet's settings, and misses needed ones.
 func (c *inspection) readPrograms() {
 	c.kubeconfigs = map[string]*machine.Kubeconfig{}
 	for i := range c.node.Files {
@@ -193,7 +191,6 @@ func isKubeconfig(f *node.File) bool {
 		path.Ext(f.Path) == ".conf"
 }
 
-// checkCommands checks the command lines of the programs.
 func (c *inspection) checkCommands() {
 	problems, errs := c.facts.commands.Check(&machine.Machine{
 		Machine: c.machine, Node: c.node, Programs: c.programs, Kubelet: c.kubelet,
@@ -206,7 +203,6 @@ func (c *inspection) checkCommands() {
 	}
 }
 
-// readKubelet reads the kubelet's configuration and its command line.
 func (c *inspection) readKubelet() {
 	for i := range c.node.Files {
 		f := &c.node.Files[i]
@@ -232,7 +228,6 @@ func (c *inspection) readKubelet() {
 	}
 }
 
-// components returns the names of kiln's programs that this machine runs as static pods.
 func (c *inspection) components() (names []string) {
 	p := c.cluster.Plan
 	for _, component := range []struct {
@@ -264,8 +259,7 @@ func (c *inspection) component(name string) *machine.Program {
 	return nil
 }
 
-// requiredFile returns the file that a flag of p names, and adds an error if p has no such flag. p
-// may be nil.
+// requiredFile returns the file that a flag of p names, and wants p to have the flag. p may be nil.
 func (c *inspection) requiredFile(p *machine.Program, flag string) machine.Reference {
 	if p != nil && p.Flag(flag) == "" {
 		c.fail("%s: --%s is not set; remove the patch that takes it away", p, flag)
@@ -273,8 +267,7 @@ func (c *inspection) requiredFile(p *machine.Program, flag string) machine.Refer
 	return p.File(flag)
 }
 
-// lacksContent reports whether the content of f is unknown, because the cluster is rendered without
-// its secrets.
+// lacksContent reports whether the content of f is unknown, for want of secrets.
 func (c *inspection) lacksContent(f *node.File) bool {
 	return c.cluster.Bundle == nil && f.Content == nil && (f.Secret != "" || len(f.Shown) > 0)
 }

@@ -55,8 +55,7 @@ func (c *inspection) checkKinds() {
 	}
 }
 
-// kubeletFlags holds the flags of the kubelet against the fields of its configuration, which they
-// replace.
+// kubeletFlags holds the kubelet's flags against the fields that they replace.
 func (c *inspection) kubeletFlags() (problems config.Problems) {
 	settings, f := c.machine.Settings, c.node.File(plan.KubeletConfig)
 	if f == nil || len(settings.KubeletExtraArgs) == 0 {
@@ -84,8 +83,7 @@ func isOther(f *node.File) bool {
 	return kind != "" && kind != "Pod"
 }
 
-// isDocument reports whether a file is an API object, or a configuration file of a kind of
-// Kubernetes.
+// isDocument reports whether a file is an API object, or settings of a kind of Kubernetes.
 func (f *facts) isDocument(file *node.File) bool {
 	if path.Dir(file.Path)+"/" == plan.ObjectsDir {
 		return path.Ext(file.Path) == ".yaml"
@@ -101,7 +99,6 @@ func (f *facts) isDocument(file *node.File) bool {
 	})
 }
 
-// head is what says which kind a document has.
 type head struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
@@ -114,8 +111,7 @@ type head struct {
 // String returns the kind and the name.
 func (h head) String() string { return strings.TrimSpace(h.Kind + " " + h.Metadata.Name) }
 
-// headOf returns the head of a document, an empty one if it has none. A file of the user may be
-// anything.
+// headOf returns the head of a document, an empty one if it has none.
 func headOf(text []byte) (is head) {
 	if yamltext.Object.Check(text) == nil {
 		_ = yaml.Unmarshal(text, &is) // a document that cannot be read has no head
@@ -123,8 +119,7 @@ func headOf(text []byte) (is head) {
 	return is
 }
 
-// readerOf returns the minor of the program that reads a file: the kubelet's, or that of the
-// control plane.
+// readerOf returns the minor of the program that reads a file.
 func (c *inspection) readerOf(file string) int {
 	if file == plan.KubeletConfig || path.Dir(file) == plan.ManifestsDir {
 		return c.machine.KubeletMinor
@@ -132,7 +127,6 @@ func (c *inspection) readerOf(file string) int {
 	return c.cluster.Plan.Release.Minor
 }
 
-// document is a file with a document of a kind, and what checks it.
 type document struct {
 	*node.File
 	checker *checker
@@ -145,7 +139,6 @@ type checker struct {
 	documents, pods once.Values[[]kinds.Finding]
 }
 
-// findings returns what is wrong with a version of the document.
 func (d *document) findings(text []byte) []kinds.Finding {
 	if d.static {
 		return d.checker.StaticPod(text)
@@ -162,8 +155,7 @@ func (d *document) all() []kinds.Finding {
 	return known.Of(d.Content, func() []kinds.Finding { return d.findings(d.Content) })
 }
 
-// checker returns the checker for a minor, which knows the custom resources that the API objects
-// define.
+// checker returns the checker for a minor, which knows the cluster's custom resources.
 func (f *facts) checker(minor int) *checker {
 	if known, ok := f.checkers.Load(minor); ok {
 		return known.(*checker)

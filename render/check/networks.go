@@ -76,12 +76,10 @@ func (f *facts) checkNetworks() {
 	}
 }
 
-// containsAddress reports whether an address lies in one of the networks.
 func containsAddress(networks []netip.Prefix, a netip.Addr) bool {
 	return slices.ContainsFunc(networks, func(n netip.Prefix) bool { return n.Contains(a) })
 }
 
-// joinPrefixes returns networks as flags write them, separated by commas.
 func joinPrefixes(prefixes []netip.Prefix) string {
 	texts := make([]string, len(prefixes))
 	for i, p := range prefixes {

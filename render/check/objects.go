@@ -93,7 +93,6 @@ func (f *facts) checkRights() {
 	}
 }
 
-// grant is a right that a client needs.
 type grant struct {
 	// subjects are all that the API server knows the client by. One of them must have the role.
 	subjects    []rbacv1.Subject

@@ -49,7 +49,6 @@ func follows(file, other string) bool {
 		(dir == other+".d" || ext == ".conf" && dir == path.Dir(other) && file > other)
 }
 
-// checkOverride reports settings of kiln's that a file of the user's replaces with others.
 func (c *inspection) checkOverride(f, own *node.File) {
 	theirs := unitSettings(string(f.Content))
 	for _, s := range unitSettings(string(own.Content)) {
@@ -67,7 +66,6 @@ func (c *inspection) checkOverride(f, own *node.File) {
 var kernelArgument = regexp.MustCompile(
 	`(?m)^[^#\n]*?(systemd\.(?:unified|legacy_systemd)_cgroup_\w+(?:=[^\s"']*)?)`)
 
-// checkArguments reports arguments of the kernel with which no kubelet starts.
 func (c *inspection) checkArguments(f *node.File) {
 	for _, m := range kernelArgument.FindAllStringSubmatch(string(f.Content), -1) {
 		problem := target.RefusedArgument(m[1])
@@ -78,8 +76,7 @@ func (c *inspection) checkArguments(f *node.File) {
 	}
 }
 
-// checkModules reports modules of the kernel that the machine needs, and that modprobe is told not
-// to load.
+// checkModules reports needed modules of the kernel that modprobe is told not to load.
 func (c *inspection) checkModules(f *node.File) {
 	needed := c.cluster.Plan.KernelModules(c.machine)
 	for line := range strings.Lines(string(f.Content)) {
@@ -134,8 +131,7 @@ func (c *inspection) checkResolver() {
 	}
 }
 
-// checkNetworkFirst reports a network of pods that containerd takes in place of Flannel's, because
-// its file comes first.
+// checkNetworkFirst reports a network of pods that containerd finds before Flannel's.
 func (c *inspection) checkNetworkFirst(f *node.File) {
 	const flannel = "10-flannel.conflist"
 	name := path.Base(f.Path)

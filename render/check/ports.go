@@ -28,7 +28,6 @@ var schemes = map[string]corev1.URIScheme{
 	"api": schemeHTTPS, "health": schemeHTTP, "metrics": schemeHTTP,
 }
 
-// listener is a port that a program opens on the machine.
 type listener struct {
 	source  string           // the setting that opens it, for messages
 	program *machine.Program // nil if the program is not a static pod
@@ -43,8 +42,7 @@ func (l listener) overlaps(address netip.AddrPort) bool {
 	return l.address.Port() == address.Port() && (a == b || a.IsUnspecified() || b.IsUnspecified())
 }
 
-// checkPorts checks that every port is opened once, and that each client on the machine dials a
-// program where the program listens.
+// checkPorts checks that every port is opened once, and that clients dial where programs listen.
 func (c *inspection) checkPorts() {
 	c.addKubeletPorts()
 	c.addProxyPorts()
@@ -84,8 +82,7 @@ func (c *inspection) addListener(
 	}
 }
 
-// addKubeletPorts adds the ports of the kubelet. Fields that are not set have the kubelet's
-// defaults.
+// addKubeletPorts adds the ports of the kubelet, with its defaults.
 func (c *inspection) addKubeletPorts() {
 	const source = "file " + plan.KubeletConfig + ": "
 	k, health := c.kubelet, int32(target.KubeletHealthPort)
@@ -152,7 +149,6 @@ func (c *inspection) addProgramPorts(p *machine.Program) {
 	}
 }
 
-// checkProbes checks that HTTP probes of the kubelet ask a component where that component listens.
 func (c *inspection) checkProbes(p *machine.Program) {
 	for _, probe := range []struct {
 		name string
@@ -181,7 +177,6 @@ func (c *inspection) checkProbes(p *machine.Program) {
 	}
 }
 
-// checkDials checks that the hook and the clients on this machine dial where a program listens.
 func (c *inspection) checkDials() {
 	const hook = "file " + templates.BootPath
 	const loopback = "127.0.0.1"
@@ -208,8 +203,7 @@ func (c *inspection) checkDials() {
 	}
 }
 
-// checkAPIDials checks that the hook and the kubeconfigs reach a program that stands for the API
-// server: the API server itself, or the balancer.
+// checkAPIDials checks that the hook and the kubeconfigs reach the API server, or the balancer.
 func (c *inspection) checkAPIDials(p *machine.Program) {
 	c.requireDial("file "+plan.KilnDir+"/machine: api", p, c.tree.HookData("api"))
 	for _, path := range slices.Sorted(maps.Keys(c.kubeconfigs)) {
@@ -218,7 +212,6 @@ func (c *inspection) checkAPIDials(p *machine.Program) {
 	}
 }
 
-// checkEtcdDials checks that the API server and the other members reach the etcd of this machine.
 func (c *inspection) checkEtcdDials(etcd *machine.Program) {
 	for _, client := range []struct {
 		program *machine.Program
@@ -235,22 +228,19 @@ func (c *inspection) checkEtcdDials(etcd *machine.Program) {
 	c.requireDial("the hook of each member, and the backup", etcd, c.machine.EtcdHTTPURL())
 }
 
-// requireDial adds an error if a URL leads to this machine, but not to the program. It passes if
-// the URL leads to another machine, or to a name.
+// requireDial wants a URL that leads to this machine to lead to the program.
 func (c *inspection) requireDial(source string, p *machine.Program, rawURL string) {
 	if scheme, host, port := machine.SplitURL(rawURL); c.isOwnAddress(host) {
 		c.requireListener(source, p, scheme, host, port)
 	}
 }
 
-// isOwnAddress reports whether a host is an address of this machine.
 func (c *inspection) isOwnAddress(host string) bool {
 	a, err := netip.ParseAddr(host)
 	return err == nil && (a.IsLoopback() || slices.Contains(c.machine.Addresses, a))
 }
 
-// requireListener adds an error unless the program listens at an address and port. p is nil for
-// programs that are not static pods.
+// requireListener wants a program to listen at an address. p is nil if it is no static pod.
 func (c *inspection) requireListener(
 	source string, p *machine.Program, scheme corev1.URIScheme, host, port string,
 ) {

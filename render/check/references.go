@@ -125,7 +125,6 @@ func (c *inspection) checkVolumes(p *machine.Program) {
 	}
 }
 
-// writtenFlags are the flags whose paths a program writes.
 var writtenFlags = map[string]bool{"audit-log-path": true, "data-dir": true, "wal-dir": true}
 
 // requireUsable adds an error unless a path that a flag of p names is in a volume of the pod, and
@@ -175,7 +174,6 @@ func (c *inspection) failFlag(p *machine.Program, flag, message string) {
 	c.fail("%s: --%s: %s", p, flag, message)
 }
 
-// requirePath adds an error if a path is missing that only the document can bring.
 func (c *inspection) requirePath(source, p string) {
 	if c.lacks(p) {
 		c.fail("%s: names %s, which the machine does not have; correct the path", source, p)
@@ -189,7 +187,6 @@ func (c *inspection) lacks(p string) bool {
 		!(c.machine.Pool && (p == plan.KubeletConf || machine.LiesIn(p, plan.KubeletPKI)))
 }
 
-// isOnlyInDocument reports whether only the document can bring a path, and no image does.
 func isOnlyInDocument(p string) bool {
 	for _, dir := range []string{plan.KubernetesDir, "/etc/etcd", plan.KubeletPKI, plan.KilnDir} {
 		if machine.LiesIn(p, dir) && !strings.ContainsAny(p, " \n") {

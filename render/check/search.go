@@ -35,8 +35,7 @@ type storedSecret struct {
 	Secret private.Secret
 }
 
-// finding is what a content holds, whether it is allowed there or not. Callers share findings and
-// must not change them.
+// finding is what a content holds, allowed or not. Callers share findings.
 type finding struct {
 	Credential string // a description for messages; empty if there is none
 	Bundle     string // the same for the bundle of this cluster
@@ -44,7 +43,6 @@ type finding struct {
 	Secrets []string
 }
 
-// noFinding is shared by all contents that hold nothing.
 var noFinding = &finding{}
 
 // newSearcher returns a searcher for the secrets of a bundle. b may be nil; then the searcher finds
@@ -81,8 +79,7 @@ func (s *searcher) Find(content []byte) *finding {
 	return s.found.Of(content, func() *finding { return s.search(content, true) })
 }
 
-// search does what Find does, each time anew. If credentials is false, it only looks for the
-// secrets of this cluster.
+// search does what Find does, each time anew, and with credentials or without.
 func (s *searcher) search(content []byte, credentials bool) *finding {
 	found := &finding{}
 	add := func(name string) {

@@ -171,8 +171,7 @@ func (c *inspection) checkFrontProxy(api *machine.Program, client machine.Refere
 	}
 }
 
-// checkKubeletClient checks that the API server's client for kubelets has the rights that kubelets
-// ask for.
+// checkKubeletClient checks that the API server's client for kubelets has the rights for them.
 func (c *inspection) checkKubeletClient(client machine.Reference) {
 	const role = "system:kubelet-api-admin"
 	cert := c.certificate(client.Path)
@@ -187,8 +186,7 @@ func (c *inspection) checkKubeletClient(client machine.Reference) {
 	}
 }
 
-// checkAPIServerNames checks that the API server's certificate is valid for every name by which
-// operators and pods dial it.
+// checkAPIServerNames checks the names by which operators and pods dial the API server.
 func (c *inspection) checkAPIServerNames() {
 	p := c.cluster.Plan
 	c.requireAPIServer(plan.AdminFile, p.EndpointURL())

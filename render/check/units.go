@@ -14,8 +14,7 @@ import (
 	"kiln.dev/kiln/render/plan"
 )
 
-// checkOwnUnit checks a unit of the user's, with its drop-ins, by the rules without which systemd
-// loads it and then refuses to start it.
+// checkOwnUnit checks that systemd starts a unit of the user's, with its drop-ins.
 func (c *inspection) checkOwnUnit(f *node.File) {
 	if f.Why != node.FromConfig || path.Dir(f.Path) != plan.UnitDir {
 		return
@@ -88,8 +87,7 @@ func nameProblem(name string, set []unitSetting, section, key string) string {
 		"(systemd-escape --path --suffix=%[3]s PATH)", key, named, strings.ToLower(section))
 }
 
-// serviceProblem returns why systemd does not start a service (src/core/service.c,
-// service_verify), "" if it does.
+// serviceProblem judges services as systemd does (src/core/service.c, service_verify).
 func serviceProblem(set []unitSetting) string {
 	starts := values(set, "Service", "ExecStart")
 	kind := last(set, "Service", "Type", "")
@@ -116,7 +114,6 @@ func serviceProblem(set []unitSetting) string {
 	return ""
 }
 
-// unitSetting is a line of a unit.
 type unitSetting struct{ section, name, value string }
 
 // unitSettings returns the settings of a unit in their order. They are well-formed; package config
@@ -152,7 +149,6 @@ func values(set []unitSetting, section, key string) (list []string) {
 	return list
 }
 
-// last returns the last value of a setting, or otherwise.
 func last(set []unitSetting, section, key, otherwise string) string {
 	if list := values(set, section, key); list != nil {
 		return list[len(list)-1]
@@ -178,7 +174,6 @@ var commandSettings = []string{
 	"ExecStart=", "ExecStartPre=", "ExecStartPost=", "ExecReload=", "ExecStop=",
 }
 
-// execStart matches the command of a unit.
 var execStart = regexp.MustCompile(`(?m)^[ \t]*ExecStart[ \t]*=`)
 
 // containerdConfig matches what names a configuration of containerd (cmd/containerd/command/main.go
@@ -186,7 +181,6 @@ var execStart = regexp.MustCompile(`(?m)^[ \t]*ExecStart[ \t]*=`)
 var containerdConfig = regexp.MustCompile(
 	`(?:containerd\s(?:.*\s)?(?:--?config|-c)|CONTAINERD_CONFIG)[=\s]+["']?(/[^\s"']*)`)
 
-// checkContainerdCommand checks that containerd reads the configuration that kiln writes.
 func (c *inspection) checkContainerdCommand(f *node.File) {
 	const unit = plan.UnitDir + "/containerd.service"
 	if f.Why != node.FromConfig || f.Path != unit && path.Dir(f.Path) != unit+".d" {
@@ -205,7 +199,6 @@ func (c *inspection) checkContainerdCommand(f *node.File) {
 	}
 }
 
-// checkUnit checks that the files in a unit's conditions and commands exist.
 func (c *inspection) checkUnit(f node.File) {
 	if f.Why == node.FromConfig && path.Dir(f.Path) == path.Dir(plan.KubeletDropIn) &&
 		execStart.Match(f.Content) {

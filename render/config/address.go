@@ -25,10 +25,8 @@ var special = []struct {
 	{netip.MustParsePrefix("ff00::/8"), "the multicast addresses"},
 }
 
-// broadcast is the address of all machines on a segment.
 var broadcast = netip.AddrFrom4([4]byte{255, 255, 255, 255})
 
-// family returns the name of an address family.
 func family(is4 bool) string {
 	if is4 {
 		return "IPv4"
@@ -46,8 +44,7 @@ func specialUse(p netip.Prefix) string {
 	return ""
 }
 
-// families returns the names of the networks' families in their order, "" if one of the networks is
-// not valid.
+// families returns the names of the networks' families, "" if a network is not valid.
 func families(list []netip.Prefix) string {
 	names := make([]string, len(list))
 	for i, p := range list {
@@ -59,12 +56,10 @@ func families(list []netip.Prefix) string {
 	return strings.Join(names, " and ")
 }
 
-// isEdge reports whether an address is the first or last one of a network, which no machine has.
 func isEdge(p netip.Prefix, a netip.Addr) bool {
 	return a.Is4() && p.Bits() < 31 && (a == p.Masked().Addr() || a == lastOf(p))
 }
 
-// addressProblem returns why an address is not that of a machine, "" if it may be one.
 func addressProblem(a netip.Addr) string {
 	switch {
 	case a.Zone() != "":
@@ -80,7 +75,6 @@ func addressProblem(a netip.Addr) string {
 	return ""
 }
 
-// notAddress returns why a string is not an IP address, for one that is not.
 func notAddress(text string) string {
 	if p, err := netip.ParsePrefix(text); err == nil {
 		return "has a prefix length; write the address alone: " + p.Addr().String()
@@ -103,7 +97,6 @@ func lastOf(p netip.Prefix) netip.Addr {
 	return netip.AddrFrom4(b)
 }
 
-// allAddresses returns the network of all addresses of a family.
 func allAddresses(is4 bool) netip.Prefix {
 	if is4 {
 		return netip.PrefixFrom(netip.IPv4Unspecified(), 0)
@@ -111,12 +104,10 @@ func allAddresses(is4 bool) netip.Prefix {
 	return netip.PrefixFrom(netip.IPv6Unspecified(), 0)
 }
 
-// ownAddress reports whether a is one of the addresses in a list of addresses with prefix lengths.
 func ownAddress(list []netip.Prefix, a netip.Addr) bool {
 	return slices.ContainsFunc(list, func(p netip.Prefix) bool { return p.Addr() == a })
 }
 
-// networks returns the networks of addresses as a list in words.
 func networks(list []netip.Prefix) string {
 	if len(list) == 0 {
 		return "it has no addresses"

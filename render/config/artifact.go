@@ -46,7 +46,6 @@ func (c *Cluster) FindArtifact(name, version, arch string) (a target.Artifact, o
 	return target.FindArtifact(c.knownArtifacts(), name, version, arch)
 }
 
-// knownArtifacts returns all files that machines may fetch.
 func (c *Cluster) knownArtifacts() []target.Artifact {
 	if c.lock != nil {
 		return c.lock.Artifacts
@@ -94,10 +93,8 @@ func (c *Cluster) AllArtifacts() (out []target.Artifact) {
 	return slices.Compact(out)
 }
 
-// artifactVersion matches the version of an artifact.
 var artifactVersion = regexp.MustCompile(`^v[0-9]+\.[0-9]+\.[0-9]+([.+-][0-9A-Za-z.+-]*)?$`)
 
-// artifactVersionProblem returns why a string is not the version of an artifact, "" if it is one.
 func artifactVersionProblem(text string) string {
 	switch {
 	case artifactVersion.MatchString(text):

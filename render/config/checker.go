@@ -15,7 +15,9 @@ import (
 	"kiln.dev/kiln/render/text/yamltext"
 )
 
-// checker reports every value that the types allow and a cluster does not. It changes nothing.
+// checker reports every value that the types allow and a cluster does not. It changes nothing. Most
+// methods have the name of the field that they check. A function xProblem returns why a value is no
+// x, "" if it is one.
 type checker struct {
 	*reporter
 	c      *Cluster
@@ -38,10 +40,8 @@ type checker struct {
 	kubeletFindings map[string][]flags.Finding
 }
 
-// roles are the values of a node's role.
 var roles = structs[reflect.TypeFor[Node]()].byName["role"].enum
 
-// label checks an RFC 1123 label.
 func (v *checker) label(name string, at *yamltext.Location) {
 	if len(validation.IsDNS1123Label(name)) > 0 {
 		v.report(at, "%s is not a valid name; write lower-case letters, digits and '-', "+
@@ -71,7 +71,6 @@ func (v *checker) oneSource(
 	return false
 }
 
-// has reports whether the file has a value at a location.
 func (v *checker) has(at *yamltext.Location) bool {
 	value, _ := yamltext.Find(v.root, at)
 	return value != nil
@@ -85,15 +84,13 @@ func (v *checker) line(at *yamltext.Location) string {
 	return ""
 }
 
-// reportTaken reports a value that is already that of another node, under a key there. first is the
-// index of that node.
+// reportTaken reports a value that the first-th node has already, under a key there.
 func (v *checker) reportTaken(value string, first int, key string, at *yamltext.Location) {
 	there := v.spec.Key("nodes").Index(first).Key(key)
 	v.report(at, "%s is already that of %s (nodes[%d])%s; every machine has its own",
 		value, v.c.Spec.Nodes[first].Name, first, v.line(there))
 }
 
-// hasAddress reports whether a is an address of the i-th node, or of one of its interfaces.
 func (v *checker) hasAddress(i int, a netip.Addr) bool {
 	n := &v.values.Nodes[i]
 	if slices.Contains(n.Addresses, a) {
@@ -104,15 +101,13 @@ func (v *checker) hasAddress(i int, a netip.Addr) bool {
 	})
 }
 
-// fits reports whether the cluster has addresses of a family. If a pod subnet has a problem, that
-// is not known, and fits returns true.
+// fits reports whether the cluster has addresses of a family, or may: a pod subnet may be wrong.
 func (v *checker) fits(is4 bool) bool {
 	return len(v.pods) == 0 || slices.ContainsFunc(v.pods, func(p netip.Prefix) bool {
 		return !p.IsValid() || p.Addr().Is4() == is4
 	})
 }
 
-// outside reports an address that lies in a pod or service subnet.
 func (v *checker) outside(a netip.Addr, at *yamltext.Location) {
 	for i, p := range v.pods {
 		if p.IsValid() && p.Contains(a) {
@@ -157,7 +152,6 @@ func (v *checker) window(d Duration, at *yamltext.Location) {
 	}
 }
 
-// span checks a duration that must be more than 0 and of whole seconds.
 func (v *checker) span(d Duration, at *yamltext.Location) {
 	switch {
 	case d <= 0:

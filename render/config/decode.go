@@ -59,8 +59,7 @@ func (d decoder) value(n *yaml.Node, v reflect.Value, f *field, at *yamltext.Loc
 	}
 }
 
-// plain reports an alias, an anchor, a tag, and a value that is nested too deeply. ok reports
-// whether the value can still be read.
+// plain reports an alias, an anchor, a tag and too deep a value. ok reports whether it can be read.
 func (d decoder) plain(n *yaml.Node, at *yamltext.Location) (ok bool) {
 	if n.Anchor != "" {
 		d.softAt(n, at, "anchors (&%s) are not allowed; remove it", n.Anchor)
@@ -100,8 +99,7 @@ func (d decoder) beginsWith(n *yaml.Node, c byte) bool {
 	return len(line) > 0 && line[0] == c
 }
 
-// pairs calls f for every key of a map that is a plain string and occurs for the first time. It
-// reports the others.
+// pairs calls f for each key of a map that is a plain string, once, and reports the others.
 func (d decoder) pairs(
 	n *yaml.Node, at *yamltext.Location, f func(key, value *yaml.Node, at *yamltext.Location),
 ) {
@@ -152,7 +150,6 @@ func (d decoder) reportBadKey(key *yaml.Node, in *yamltext.Location, format stri
 	d.add(key.Line, key.Column, in.String(), fmt.Sprintf(format, args...))
 }
 
-// fields decodes a map with known keys into a struct.
 func (d decoder) fields(n *yaml.Node, v reflect.Value, at *yamltext.Location) {
 	known := structs[v.Type()]
 	if n.Kind != yaml.MappingNode {
@@ -211,7 +208,6 @@ func machineOf(v reflect.Value) *Machine {
 	return nil
 }
 
-// reportMissing reports a required key that the map n does not have.
 func (d decoder) reportMissing(n *yaml.Node, f *field, at *yamltext.Location) {
 	if d.isHidden(at.Key(f.name)) {
 		return
@@ -219,7 +215,6 @@ func (d decoder) reportMissing(n *yaml.Node, f *field, at *yamltext.Location) {
 	d.breakAt(n, at.MissingKey(f.name), "missing; %s", remedyOf(f))
 }
 
-// remedyOf returns what to write for a required key that has no value.
 func remedyOf(f *field) string {
 	switch {
 	case len(f.enum) == 1:
@@ -255,7 +250,6 @@ func zeroText(n *yaml.Node) string {
 // isZeroDefault reports whether a default is the value that an absent field has anyway.
 func isZeroDefault(def string) bool { return def == "0" || def == "0s" || def == "false" }
 
-// list decodes a list.
 func (d decoder) list(n *yaml.Node, v reflect.Value, f *field, at *yamltext.Location) {
 	count, element := len(n.Content), v.Type().Elem()
 	if n.Kind != yaml.SequenceNode {

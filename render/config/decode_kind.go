@@ -10,7 +10,6 @@ import (
 	"kiln.dev/kiln/render/text/yamltext"
 )
 
-// reportWrongKind reports a value of another kind than want, such as a list where a map belongs.
 func (d decoder) reportWrongKind(n *yaml.Node, want string, at *yamltext.Location) {
 	if isNull(n) {
 		d.breakAt(n, at, "has no value; write a %s or remove the key", want)
@@ -23,12 +22,10 @@ func (d decoder) reportWrongKind(n *yaml.Node, want string, at *yamltext.Locatio
 	d.breakAt(n, at, "want a %s, got %s%s", want, aKind(n), remedies[want])
 }
 
-// isNull reports whether a value is null, or a key has none.
 func isNull(n *yaml.Node) bool {
 	return n.Kind == yaml.ScalarNode && n.Style == 0 && n.ShortTag() == "!!null"
 }
 
-// reportNoMap reports a value that is not a map, where one with the known keys belongs.
 func (d decoder) reportNoMap(n *yaml.Node, known *fieldList, at *yamltext.Location) {
 	field, missing := "", ""
 	if n.Kind == yaml.ScalarNode {
@@ -143,7 +140,6 @@ const (
 	kindMap      = "map"
 )
 
-// aKind returns what a node is, with its article.
 func aKind(n *yaml.Node) string {
 	switch n.Kind {
 	case yaml.MappingNode:

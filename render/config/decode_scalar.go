@@ -79,10 +79,8 @@ func (d decoder) characters(n *yaml.Node, at *yamltext.Location) (ok bool) {
 	return true
 }
 
-// futureVersion matches the apiVersion of a newer release of kiln.
 var futureVersion = regexp.MustCompile(`^kiln\.dev/v[0-9]+((alpha|beta)[0-9]+)?$`)
 
-// checkAllowed reports a value that is not one of the allowed values of its field, if it has some.
 func (d decoder) checkAllowed(n *yaml.Node, s string, f *field, at *yamltext.Location) {
 	if len(f.enum) == 0 || slices.Contains(f.enum, s) {
 		return
@@ -111,7 +109,6 @@ func (d decoder) checkAllowed(n *yaml.Node, s string, f *field, at *yamltext.Loc
 	}
 }
 
-// bool decodes true or false.
 func (d decoder) bool(n *yaml.Node, v reflect.Value, at *yamltext.Location) {
 	if n.Kind != yaml.ScalarNode || n.ShortTag() == "!!null" {
 		d.reportWrongKind(n, kindBoolean, at)
@@ -126,7 +123,6 @@ func (d decoder) bool(n *yaml.Node, v reflect.Value, at *yamltext.Location) {
 	}
 }
 
-// int decodes a whole number in decimal digits.
 func (d decoder) int(n *yaml.Node, v reflect.Value, at *yamltext.Location) {
 	if n.Kind != yaml.ScalarNode || n.ShortTag() == "!!null" {
 		d.reportWrongKind(n, kindNumber, at)
@@ -162,7 +158,6 @@ func shown(n *yaml.Node) string {
 	return n.Value
 }
 
-// duration decodes a Duration.
 func (d decoder) duration(n *yaml.Node, s string, v reflect.Value, at *yamltext.Location) {
 	span, err := time.ParseDuration(s)
 	if err != nil {
@@ -172,7 +167,6 @@ func (d decoder) duration(n *yaml.Node, s string, v reflect.Value, at *yamltext.
 	v.SetInt(int64(span))
 }
 
-// strings decodes a map with free keys whose values are strings.
 func (d decoder) strings(n *yaml.Node, v reflect.Value, at *yamltext.Location) {
 	if n.Kind != yaml.MappingNode {
 		d.reportWrongKind(n, kindMap, at)
@@ -190,8 +184,7 @@ func (d decoder) strings(n *yaml.Node, v reflect.Value, at *yamltext.Location) {
 	v.Set(reflect.ValueOf(m))
 }
 
-// freeKey reports a key that some parsers do not read as a string. ok reports whether it can be
-// used.
+// freeKey reports a key that some parsers do not read as a string.
 func (d decoder) freeKey(key *yaml.Node, at *yamltext.Location) (ok bool) {
 	if key.Style != 0 || key.ShortTag() == "!!str" && !booleanWord.MatchString(key.Value) {
 		return d.characters(key, at)
@@ -226,8 +219,7 @@ func (d decoder) free(n *yaml.Node, at *yamltext.Location) any {
 	return d.freeScalar(n, at)
 }
 
-// freeScalar decodes a scalar of a free value. It returns the string in the file if it reports a
-// problem.
+// freeScalar decodes a scalar of a free value. With a problem it returns the string in the file.
 func (d decoder) freeScalar(n *yaml.Node, at *yamltext.Location) any {
 	if n.Style != 0 {
 		d.characters(n, at)

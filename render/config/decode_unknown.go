@@ -19,12 +19,10 @@ const (
 	fewFields      = 4  // the most that it lists beside another hint
 )
 
-// secretKey matches keys under which people would write a secret.
 var secretKey = regexp.MustCompile(
 	`(?i)passw|token|secret|privatekey|cakey|encryptionkey|certificatekey`)
 
-// reportUnknown reports a key of the map n that is not one of the known ones, with the best guess
-// at what was meant.
+// reportUnknown reports an unknown key of the map n, with the best guess at what was meant.
 func (d decoder) reportUnknown(
 	n, key, value *yaml.Node, t reflect.Type, at *yamltext.Location,
 ) {
@@ -83,7 +81,6 @@ func (d decoder) reportUnknown(
 	d.breakAt(key, at, "unknown field; %s", hint)
 }
 
-// kindOf returns the kind of YAML that a field of a type has.
 func kindOf(t reflect.Type) yaml.Kind {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
@@ -97,7 +94,6 @@ func kindOf(t reflect.Type) yaml.Kind {
 	return yaml.ScalarNode
 }
 
-// lineOf returns the line of a key in a map, 0 if the map does not have it.
 func lineOf(n *yaml.Node, name string) int {
 	for i := 0; i < len(n.Content); i += 2 {
 		if n.Content[i].Value == name {
@@ -126,8 +122,7 @@ func ownersOf(name string) []string {
 	return slices.Compact(owners)
 }
 
-// walkFields calls visit for every field of cluster.yaml, in the order of the types. The path has
-// no indices and no leading "spec.".
+// walkFields calls visit for every field of cluster.yaml, by paths without indices and "spec.".
 func walkFields(visit func(path string, f *field)) {
 	var walk func(t reflect.Type, prefix string)
 	walk = func(t reflect.Type, prefix string) {
@@ -158,12 +153,10 @@ func fieldNames() (names []string) {
 	return names
 }
 
-// joinedKey matches a key that has its value in it, because the colon or the space behind it is
-// missing. A URL is none.
+// joinedKey matches a key with its value in it: the colon or the space is missing. A URL is none.
 var joinedKey = regexp.MustCompile(`^(\w+)(:| )[^ /]`)
 
-// splitKey returns the field at the beginning of a key that has its value in it, and what is
-// missing behind the field. field is "" for other keys.
+// splitKey returns the field with which such a key begins, and what is missing behind it.
 func splitKey(key string, known *fieldList) (field, missing string) {
 	m := joinedKey.FindStringSubmatch(key)
 	if m == nil || known.byName[m[1]] == nil {
@@ -195,8 +188,7 @@ func fieldOfValue(value string, known *fieldList) string {
 	return ""
 }
 
-// exampleOf returns how a struct is written in braces: its required fields, and a field that names
-// a file. It returns "" if the struct has neither.
+// exampleOf returns a struct in braces: its required fields, and a field that names a file.
 func exampleOf(known *fieldList) string {
 	var fields string
 	for i := range known.list {

@@ -55,7 +55,6 @@ func setFlannel(net *Network) {
 	}
 }
 
-// setSecurity sets the absent fields whose default follows from the profile.
 func setSecurity(sec *Security) {
 	level, metadata := "baseline", "deny"
 	if !sec.Hardened() {
@@ -109,7 +108,6 @@ func setEndpoint(spec *Spec) {
 	}
 }
 
-// fillStruct sets the absent fields of a struct, and of everything within it.
 func fillStruct(v reflect.Value) {
 	if f, ok := v.Addr().Interface().(*File); ok && f.Secret {
 		f.Mode = cmp.Or(f.Mode, "0600")
@@ -125,7 +123,6 @@ func fillStruct(v reflect.Value) {
 	}
 }
 
-// fill sets the absent fields of all structs within a value.
 func fill(v reflect.Value) {
 	switch v.Kind() {
 	case reflect.Struct:

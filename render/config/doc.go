@@ -122,11 +122,9 @@ func summary(key, text string) string {
 	return strings.TrimSuffix(sentence, ".")
 }
 
-// textWidth is the width to which kiln explain wraps the text of a field.
 const textWidth = 100
 
-// wrap breaks a text into lines of at most width bytes, each with two spaces in front. A word that
-// is longer has a line of its own.
+// wrap breaks a text into lines of at most width bytes, each with two spaces in front.
 func wrap(text string, width int) string {
 	var lines []string
 	line := " "
@@ -151,7 +149,6 @@ func withoutIndices(path string) string {
 	}
 }
 
-// keysOf returns the keys of a map, or of the maps in a list, in the order of the type.
 func keysOf(t reflect.Type) []string {
 	fields := structs[elem(t)]
 	if fields == nil {
@@ -164,7 +161,6 @@ func keysOf(t reflect.Type) []string {
 	return keys
 }
 
-// typeName returns the kind of the values of a type.
 func typeName(t reflect.Type) string {
 	switch {
 	case t == durationType:
@@ -185,7 +181,6 @@ func typeName(t reflect.Type) string {
 	return kindMap
 }
 
-// defaultText returns the default of a field as YAML.
 func defaultText(f *field, t reflect.Type) string {
 	if f.def != "" && t.Kind() == reflect.Slice {
 		return "[" + strings.ReplaceAll(f.def, ",", ", ") + "]"
@@ -227,7 +222,6 @@ var docs = sync.OnceValue(func() map[string]string {
 	return texts
 })
 
-// addComments adds the comments of one file's types to texts.
 func addComments(texts map[string]string, name string, source []byte) {
 	file, err := parser.ParseFile(token.NewFileSet(), name, source, parser.ParseComments)
 	if err != nil {
@@ -254,12 +248,10 @@ func addComments(texts map[string]string, name string, source []byte) {
 	}
 }
 
-// oneLine returns the text of a comment without line ends.
 func oneLine(c *ast.CommentGroup) string {
 	return strings.Join(strings.Fields(c.Text()), " ")
 }
 
-// maxPlaces is how many fields of one name NoField lists.
 const maxPlaces = 3
 
 // NoField returns the error for a path that Field does not know. The error names the field that was
@@ -307,8 +299,7 @@ func firstMissing(path string) (parent, key string, keys []string) {
 	return parent, "", keys
 }
 
-// fieldsNamed returns the paths of the first fields with a name, or with one that contains it, at
-// most maxPlaces.
+// fieldsNamed returns the first fields with a name, or with one that contains it.
 func fieldsNamed(name string) (found []string) {
 	var similar []string
 	for _, path := range FieldPaths() {

@@ -172,7 +172,6 @@ func checkLines(data []byte, r *reporter) (ok bool) {
 	return ok
 }
 
-// lineEnd returns the index of the first line end at or after i, or len(data).
 func lineEnd(data []byte, i int) int {
 	if n := bytes.IndexByte(data[i:], '\n'); n >= 0 {
 		return i + n

@@ -16,7 +16,6 @@ import (
 // stand there. No kubelet reads the folder.
 const KubeletDropIns = "/etc/kubernetes/kubelet.conf.d"
 
-// isDropIn reports whether a path is that of a drop-in of the kubelet's configuration.
 func isDropIn(name string) bool {
 	return path.Dir(name) == KubeletDropIns && path.Ext(name) == ".conf"
 }
@@ -40,7 +39,6 @@ func (c *Cluster) dropIn(f *File) (fields map[string]any, ok bool) {
 	return fields, true
 }
 
-// readDropIns reads the drop-ins of the kubelet's configuration of all layers.
 func (c *Cluster) readDropIns() {
 	s := &c.Spec
 	layers := []*Machine{&s.Machines, &s.ControlPlane.Machines, &s.ControlPlane.Etcd.Machines,

@@ -63,7 +63,6 @@ var otherUnits = map[string]struct {
 	"sec": {1, "s"}, "second": {1, "s"},
 }
 
-// durationAdvice returns how to write what was meant as a duration.
 func durationAdvice(text string) string {
 	if m := otherDuration.FindStringSubmatch(text); m != nil {
 		if m[2] == "" {

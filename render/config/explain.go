@@ -62,7 +62,6 @@ func (s Setting) String() string {
 	return b.String()
 }
 
-// onOneLine returns a value as YAML on one line.
 func onOneLine(value any) string {
 	if s, ok := value.(string); ok && !strings.Contains(s, "\n") {
 		if out, err := yaml.Marshal(s); err == nil {
@@ -115,7 +114,6 @@ func (c *Cluster) Explain(machine, path string) ([]Setting, error) {
 var layerPath = regexp.MustCompile(
 	`^((controlPlane\.|controlPlane\.etcd\.|workers\.)?machines|(nodes|pools)(\[\d+\])?)\.`)
 
-// firstKey returns the first key of a path.
 func firstKey(path string) string {
 	if i := strings.IndexAny(path, ".["); i > 0 {
 		return path[:i]
@@ -123,7 +121,6 @@ func firstKey(path string) string {
 	return path
 }
 
-// entry returns the settings of a machine, and the path of its node or pool.
 func (c *Cluster) entry(machine string) (*Effective, string, error) {
 	var names []string
 	for i := range c.Spec.Nodes {
@@ -141,7 +138,6 @@ func (c *Cluster) entry(machine string) (*Effective, string, error) {
 	return nil, "", wording.NoSuch(machine, names, "there is no node or pool %q", machine)
 }
 
-// entryType returns the type of the entry at a path that entry returned.
 func entryType(entry string) reflect.Type {
 	if strings.HasPrefix(entry, "pools") {
 		return reflect.TypeFor[Pool]()
@@ -149,7 +145,6 @@ func entryType(entry string) reflect.Type {
 	return reflect.TypeFor[Node]()
 }
 
-// asDocument returns a configuration, or a part of one, as a document.
 func asDocument(v any) yamltext.Document {
 	text, err := json.Marshal(v)
 	if err != nil {
@@ -158,8 +153,7 @@ func asDocument(v any) yamltext.Document {
 	return yamltext.Documents(text)[0]
 }
 
-// clusterField explains a field that no layer overrides. A map yields a setting for each value in
-// it.
+// clusterField explains a field that no layer overrides, each value of a map by itself.
 func (c *Cluster) clusterField(path string) ([]Setting, error) {
 	root := c.source.root
 	written, effective := yamltext.NewDocument(root), asDocument(c)
@@ -198,8 +192,7 @@ func (c *Cluster) clusterField(path string) ([]Setting, error) {
 	return out, nil
 }
 
-// machineSetting explains a setting that the layers make together: they merge the keys of maps and
-// replace everything else.
+// machineSetting explains a setting that the layers make together.
 func (c *Cluster) machineSetting(e *Effective, name, path string) ([]Setting, error) {
 	t := machineType.FieldByIndex(structs[machineType].byName[name].index).Type
 	merges := t == freeMapType || t == stringsType
@@ -248,7 +241,6 @@ func (c *Cluster) machineSetting(e *Effective, name, path string) ([]Setting, er
 	return out, nil
 }
 
-// layerDocument returns the settings of one layer as the configuration has them.
 func (c *Cluster) layerDocument(layer *Effective) yamltext.Document {
 	if layer.Layer != layerDefault && c.source != nil {
 		at := locate(c.source.root, layer.Layer)
@@ -259,8 +251,7 @@ func (c *Cluster) layerDocument(layer *Effective) yamltext.Document {
 	return asDocument(layer.own)
 }
 
-// layerPlace returns the place of a value in one layer. The path of the value begins with the name
-// of its field.
+// layerPlace returns the place of a value in one layer. p begins with the name of its field.
 func (c *Cluster) layerPlace(layer *Effective, name string, p yamltext.Path) Place {
 	place := c.Place(layer.At(name), "", p[1:])
 	place.Field = layer.At(p.String())

@@ -76,7 +76,6 @@ func (l *loader) find(clean string, content []byte) *credential.Found {
 // inventory is the file that every folder of kiln render --out has.
 const inventory = "inventory.json"
 
-// inventoryHead matches the beginning of an inventory.
 var inventoryHead = regexp.MustCompile(
 	`^\s*\{\s*"apiVersion":\s*"kiln\.dev/[a-z0-9]+",\s*"kind":\s*"Inventory"`)
 
@@ -103,7 +102,6 @@ func (l *loader) refuseRendered(clean string) error {
 	}
 }
 
-// isRendered reports whether kiln render wrote a folder.
 func (l *loader) isRendered(dir string) bool {
 	known, ok := l.rendered[dir]
 	if !ok {
@@ -113,7 +111,6 @@ func (l *loader) isRendered(dir string) bool {
 	return known
 }
 
-// hasInventory reports whether a folder has an inventory of kiln render.
 func hasInventory(files fs.FS, dir string) bool {
 	name := path.Join(dir, inventory)
 	info, err := fs.Stat(files, name)

@@ -43,7 +43,6 @@ var tables = map[string][]string{
 	"serving":       {"self-signed", "request"},
 }
 
-// fieldList holds the keys of one map in the order of the type.
 type fieldList struct {
 	list   []field
 	byName map[string]*field
@@ -58,8 +57,7 @@ var (
 	stringsType  = reflect.TypeFor[map[string]string]() // free keys with strings
 )
 
-// structs holds the keys of every struct of cluster.yaml and of a lock. It is made once and never
-// changed.
+// structs holds the keys of every struct of cluster.yaml and of a lock.
 var structs = collectFields(reflect.TypeFor[Lock](),
 	collectFields(reflect.TypeFor[Cluster](), map[reflect.Type]*fieldList{}))
 
@@ -104,7 +102,6 @@ func collectFields(t reflect.Type, known map[reflect.Type]*fieldList) map[reflec
 	return known
 }
 
-// newField reads the tags of the i-th field of a struct.
 func newField(sf reflect.StructField, i int) field {
 	name, options, _ := strings.Cut(sf.Tag.Get("json"), ",")
 	f := field{
@@ -158,8 +155,7 @@ func parseDefault(text string, t reflect.Type) reflect.Value {
 	return v
 }
 
-// elem returns the type of the elements of a list, or of a pointer's value; t itself if it is
-// neither.
+// elem returns the type of the elements of a list, or of a pointer's value; t itself for others.
 func elem(t reflect.Type) reflect.Type {
 	for t.Kind() == reflect.Slice || t.Kind() == reflect.Pointer {
 		t = t.Elem()
@@ -167,7 +163,6 @@ func elem(t reflect.Type) reflect.Type {
 	return t
 }
 
-// cutLast splits a path before its last key. ok reports whether there is a key.
 func cutLast(path string) (parent, last string, ok bool) {
 	if i := strings.LastIndexByte(path, '.'); i >= 0 {
 		return path[:i], path[i+1:], true
@@ -232,7 +227,6 @@ func versionPattern(oldest, newest int) string {
 	return `^v1\.(` + strings.Join(minors, "|") + `)\.(0|[1-9][0-9]{0,3})$`
 }
 
-// format returns the pattern of a format, compiled.
 func format(name string) *regexp.Regexp { return regexp.MustCompile(formats[name]) }
 
 // Parts of an image reference (https://github.com/distribution/reference, grammar in reference.go).

@@ -112,7 +112,6 @@ func (r *reporter) placeholders(n *yaml.Node, at *yamltext.Location, marked bool
 	}
 }
 
-// initNode is a machine of the first cluster.yaml.
 type initNode struct {
 	Name, Role, Address, MAC, Zone string
 

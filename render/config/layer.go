@@ -67,13 +67,11 @@ func (e *Effective) Paths(name string) (paths []string) {
 	return paths
 }
 
-// roleLayers holds the settings that the machines of each role share.
 type roleLayers struct{ controlPlane, etcd, worker Effective }
 
 // controlPlaneTaint keeps pods off control planes unless a layer sets taints.
 var controlPlaneTaint = Taint{Key: "node-role.kubernetes.io/control-plane", Effect: "NoSchedule"}
 
-// machineDefaults is the layer below all others.
 var machineDefaults = newMachineDefaults()
 
 func newMachineDefaults() Machine {
@@ -99,7 +97,6 @@ func (c *Cluster) EffectivePool(i int) *Effective {
 	return c.role(roleWorker).over(&c.Spec.Pools[i].Machine, "pools", i)
 }
 
-// role returns the settings that the machines of a role share.
 func (c *Cluster) role(role string) *Effective {
 	roles := c.roles
 	if roles == nil {
@@ -129,7 +126,6 @@ func newRoleLayers(c *Cluster) *roleLayers {
 	}
 }
 
-// over returns e with the settings of the i-th node or pool on top.
 func (e *Effective) over(m *Machine, list string, i int) *Effective {
 	if m.fields() == 0 {
 		return e
@@ -137,7 +133,6 @@ func (e *Effective) over(m *Machine, list string, i int) *Effective {
 	return e.with(m, fmt.Sprintf("%s[%d]", list, i))
 }
 
-// with returns e with a narrower layer on top.
 func (e *Effective) with(m *Machine, layer string) *Effective {
 	next := &Effective{Machine: e.Machine, Source: maps.Clone(e.Source), Layer: layer,
 		own: m, sets: m.fields(), wider: e}
@@ -145,8 +140,7 @@ func (e *Effective) with(m *Machine, layer string) *Effective {
 	return next
 }
 
-// fields returns the fields that a layer sets: those that the file has, and those that are not
-// zero.
+// fields returns the fields that the file sets, and those that are not zero.
 func (m *Machine) fields() fieldSet {
 	set := m.set
 	if len(m.dropIns) > 0 {
@@ -161,8 +155,7 @@ func (m *Machine) fields() fieldSet {
 	return set
 }
 
-// apply puts a narrower layer over e. It merges maps key by key and replaces everything else. It
-// copies maps of wider layers before it changes them.
+// apply puts a narrower layer over e: maps merge key by key, everything else is replaced.
 func (e *Effective) apply(m *Machine) {
 	src, dst := reflect.ValueOf(m).Elem(), reflect.ValueOf(&e.Machine).Elem()
 	for i := range structs[machineType].list {
@@ -233,7 +226,6 @@ func (e *Effective) note(v any, path string) {
 	}
 }
 
-// forget removes the sources of every value at and below path.
 func (e *Effective) forget(path string) {
 	maps.DeleteFunc(e.Source, func(k, _ string) bool {
 		return k == path || strings.HasPrefix(k, path+".")

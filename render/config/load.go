@@ -38,8 +38,7 @@ type loader struct {
 	rendered map[string]bool              // whether kiln render wrote a folder
 }
 
-// load reads every file that c names. It reports files that cannot be read, and credentials in
-// files that everybody could read.
+// load reads every file that c names, and reports credentials in files that everybody could read.
 func load(c *Cluster, dir fs.FS, public bool, r *reporter) {
 	l := &loader{
 		reporter: r, dir: dir, source: c.source, failed: map[string]error{}, public: public,
@@ -82,7 +81,6 @@ func load(c *Cluster, dir fs.FS, public bool, r *reporter) {
 	}
 }
 
-// machine reads the files that the settings of a layer name.
 func (l *loader) machine(m *Machine, at *yamltext.Location) {
 	l.size = 0
 	for i, f := range m.Files {
@@ -107,7 +105,6 @@ func (l *loader) machine(m *Machine, at *yamltext.Location) {
 	l.scripts(m.PostBoot, at.Key("postBoot"))
 }
 
-// registry reads the files that a registry names.
 func (l *loader) registry(r *Registry, at *yamltext.Location) {
 	l.optional(r.CAFrom, certAlone, at.Key("caFrom"))
 	l.optional(r.CertFrom, certAlone, at.Key("certFrom"))
@@ -126,7 +123,6 @@ func (l *loader) registry(r *Registry, at *yamltext.Location) {
 	}
 }
 
-// isFile reports whether a name is that of a file, and not of a folder.
 func (l *loader) isFile(name string) bool {
 	if checkName(name) != nil || l.dir == nil {
 		return false
@@ -135,7 +131,6 @@ func (l *loader) isFile(name string) bool {
 	return err == nil && !info.IsDir()
 }
 
-// scripts reads the files that scripts name.
 func (l *loader) scripts(scripts []Script, at *yamltext.Location) {
 	for i, s := range scripts {
 		if s.ContentFrom != "" {
@@ -144,7 +139,6 @@ func (l *loader) scripts(scripts []Script, at *yamltext.Location) {
 	}
 }
 
-// patches reads the files that patches name.
 func (l *loader) patches(patches []Patch, at *yamltext.Location) {
 	for i, p := range patches {
 		// The patch may be for a Secret. Package check looks at the patched objects.
@@ -247,8 +241,7 @@ func (l *loader) once(kind, name string, at *yamltext.Location, read readFunc) {
 // readFunc reads the file or folder at a clean path. info is the result of stat.
 type readFunc func(clean string, info fs.FileInfo) error
 
-// read calls the function for a file that cluster.yaml may name. The error comes if it may not name
-// the file, and if the file cannot be read.
+// read calls the function for a file that cluster.yaml may name and that is there.
 func (l *loader) read(name string, read readFunc) error {
 	if err := checkName(name); err != nil {
 		return err
@@ -268,8 +261,7 @@ func (l *loader) read(name string, read readFunc) error {
 	return read(clean, info)
 }
 
-// checkName returns an error for a name that leads, or might lead, out of the folder of
-// cluster.yaml.
+// checkName refuses a name that may lead out of the folder of cluster.yaml.
 func checkName(name string) error {
 	switch {
 	case name == "":
@@ -385,10 +377,8 @@ func readFolder(dir fs.FS, root string) (map[string][]byte, error) {
 		"add one, or name the manifest file itself")
 }
 
-// kustomizations are the names that kustomize knows.
 var kustomizations = []string{"kustomization.yaml", "kustomization.yml", "Kustomization"}
 
-// isKustomization reports whether a folder has a kustomization.
 func isKustomization(dir fs.FS, folder string) bool {
 	return slices.ContainsFunc(kustomizations, func(name string) bool {
 		_, err := fs.Stat(dir, path.Join(folder, name))

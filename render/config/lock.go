@@ -29,8 +29,7 @@ func IsLock(path string, data []byte) bool {
 	return len(problems) == 0
 }
 
-// readLock reads the lock of a configuration; nil if there is none. The problems are those of the
-// lock.
+// readLock reads the lock of a configuration; nil if there is none.
 func readLock(config string, dir fs.FS) (*Locked, Problems) {
 	if dir == nil {
 		return nil, nil
@@ -77,7 +76,6 @@ func parseLock(data []byte, r *reporter) (*Locked, Problems) {
 	return out, r.problems()
 }
 
-// lockedArtifacts checks the artifacts of a lock, and returns them.
 func (r *reporter) lockedArtifacts(
 	list []LockedArtifact, at *yamltext.Location,
 ) (out []target.Artifact) {
@@ -146,7 +144,6 @@ func quoteHash(text string) string {
 	return quote(text)
 }
 
-// lockedArtifact checks one entry of a lock.
 func (r *reporter) lockedArtifact(a *LockedArtifact, at *yamltext.Location) {
 	if problem := artifactVersionProblem(a.Version); a.Version != "" && problem != "" {
 		r.report(at.Key("version"), "%s", problem)

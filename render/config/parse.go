@@ -35,7 +35,6 @@ func ParseUnlocked(path string, data []byte, dir fs.FS) (*Cluster, error) {
 	return parse(path, data, dir, mode{public: true, unlocked: true})
 }
 
-// mode says what a configuration may lack.
 type mode struct {
 	public   bool // files with secrets
 	unlocked bool // the lock, and what the machines fetch in it
@@ -84,8 +83,7 @@ func parse(path string, data []byte, dir fs.FS, may mode) (*Cluster, error) {
 // lostTag matches what may be the tag "!" in front of a value. yaml.v3 drops that tag.
 var lostTag = regexp.MustCompile(`(?m)[:\[{,-][ \t]+![ \t\r\n]`)
 
-// isOurs reports whether the document has the apiVersion and kind of a type, Cluster or Lock. If it
-// is of another program or of a newer release, that is its only problem.
+// isOurs reports whether apiVersion and kind are those of a type. If not, that is the only problem.
 func isOurs(root *yaml.Node, d decoder, at *yamltext.Location, t reflect.Type) bool {
 	before := len(d.found)
 	fields := structs[t]
@@ -166,7 +164,6 @@ func Recognize(data []byte) (what, flag string) {
 	return "", ""
 }
 
-// otherFile returns the problem of a file that is not a configuration, "" if it may be one.
 func otherFile(data []byte) string {
 	switch what, flag := Recognize(data); {
 	case what == "" || flag == "config":

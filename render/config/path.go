@@ -16,8 +16,7 @@ const (
 	maxParts = 100
 )
 
-// foreignFolders have no files of a machine's own. They belong to the kernel or the system, or are
-// empty after every boot.
+// foreignFolders belong to the kernel or the system, or are empty after every boot.
 var foreignFolders = []string{"/proc", "/sys", "/dev", "/run", "/var/run", "/tmp", "/usr"}
 
 // Folders and files that kiln writes. A folder stands for everything in it.
@@ -77,7 +76,6 @@ const (
 	KeyfilePrefix  = "/etc/NetworkManager/system-connections/kiln-"
 )
 
-// filePathProblem returns why a path is not that of a further file, "" if it may be one.
 func filePathProblem(name string) string {
 	switch {
 	case !strings.HasPrefix(name, "/"):
@@ -154,7 +152,6 @@ func ownPath(name string) bool {
 		strings.HasPrefix(name, NetworkdPrefix) || strings.HasPrefix(name, KeyfilePrefix)
 }
 
-// below reports whether a path is a folder or lies in it.
 func below(folder, name string) bool {
 	return name == folder || strings.HasPrefix(name, folder+"/")
 }

@@ -9,8 +9,7 @@ import (
 	"kiln.dev/kiln/render/text/yamltext"
 )
 
-// pem checks that a named file has the beginning of a PEM block of the wanted kind. It notices
-// swapped files.
+// pem checks that a named file is PEM of the wanted kind, since people swap files.
 func (v *checker) pem(name, want, kind string, at *yamltext.Location) {
 	text := v.c.Text(name)
 	if text == nil {
@@ -22,8 +21,7 @@ func (v *checker) pem(name, want, kind string, at *yamltext.Location) {
 	}
 }
 
-// trustedCA checks the CA that a machine trusts where it fetches something. urlKey is the field
-// with the URL.
+// trustedCA checks the CA that a machine trusts where it fetches. urlKey is the field with the URL.
 func (v *checker) trustedCA(ca, caFrom, url string, at *yamltext.Location, urlKey string) {
 	switch {
 	case ca != "" && caFrom != "":

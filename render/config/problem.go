@@ -44,8 +44,7 @@ func (p Problem) Error() string {
 	return b.String()
 }
 
-// pathText returns a path as a message can show it: escaped if one of its keys has a line end or a
-// character that cannot be seen.
+// pathText returns a path as a message can show it, escaped if a character in it cannot be seen.
 func pathText(path string) string {
 	if !hasControl(path) {
 		return path

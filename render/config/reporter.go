@@ -19,7 +19,6 @@ const maxProblems = 50
 // maxPathShown is how many bytes of a field's path a problem shows. The line is known anyway.
 const maxPathShown = 200
 
-// reporter collects the problems of one file.
 type reporter struct {
 	file   string
 	root   *yaml.Node // the map of the document, for lines; nil before it is parsed
@@ -31,7 +30,6 @@ type reporter struct {
 	hidden map[string]bool
 }
 
-// add reports a problem at a line and column.
 func (r *reporter) add(line, column int, path, message string) {
 	if len(path) > maxPathShown {
 		path = strings.ToValidUTF8(path[:maxPathShown], "") + "…"
@@ -40,7 +38,6 @@ func (r *reporter) add(line, column int, path, message string) {
 		Problem{File: r.file, Line: line, Column: column, Path: path, Message: message})
 }
 
-// inOrder sorts problems of one file by their places.
 func inOrder(list Problems) Problems {
 	slices.SortStableFunc(list, func(a, b Problem) int {
 		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
@@ -48,7 +45,6 @@ func inOrder(list Problems) Problems {
 	return list
 }
 
-// warn warns of a value.
 func (r *reporter) warn(id string, at *yamltext.Location, format string, args ...any) {
 	line, column := yamltext.Position(r.root, at)
 	r.warned = append(r.warned, Problem{
@@ -111,7 +107,6 @@ func (r *reporter) report(at *yamltext.Location, format string, args ...any) {
 	r.add(line, column, path, message)
 }
 
-// isHidden reports whether a field, or one around it, is hidden.
 func (r *reporter) isHidden(at *yamltext.Location) bool {
 	if len(r.hidden) == 0 {
 		return false
@@ -139,8 +134,7 @@ const unexpanded = "holds a variable, and kiln expands none; write the value, " 
 // variable matches a variable of a shell or of a template language.
 var variable = regexp.MustCompile(`\$\{\w+[^}]*\}|"\$\w+"|\{\{.*\}\}`)
 
-// isTemplate reports whether a value is {{ name }} without quotes, which YAML reads as a map in a
-// map.
+// isTemplate reports whether a value is {{ name }} without quotes: to YAML a map in a map.
 func isTemplate(n *yaml.Node) bool {
 	return n.Kind == yaml.MappingNode && n.Style&yaml.FlowStyle != 0 && len(n.Content) == 2 &&
 		n.Content[0].Kind == yaml.MappingNode

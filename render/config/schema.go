@@ -42,7 +42,6 @@ type schemaNode struct {
 	Defs        orderedSchemas `json:"$defs,omitempty"`
 }
 
-// namedSchema is one entry of a JSON object of schemas.
 type namedSchema struct {
 	name   string
 	schema *schemaNode
@@ -87,13 +86,11 @@ func Schema() []byte {
 	return append(data, '\n')
 }
 
-// schemaBuilder collects one definition of each type.
 type schemaBuilder struct {
 	defs orderedSchemas
 	done map[string]bool // by the name of the definition
 }
 
-// object returns the schema of a struct type. program is whose flags it holds.
 func (s *schemaBuilder) object(t reflect.Type, program string) *schemaNode {
 	node := &schemaNode{Type: "object", Description: docs()[t.Name()], Additional: false}
 	for i := range structs[t].list {
@@ -124,7 +121,6 @@ func (s *schemaBuilder) object(t reflect.Type, program string) *schemaNode {
 	return node
 }
 
-// field returns the schema of a field of a struct type.
 func (s *schemaBuilder) field(t reflect.Type, f *field, program string) *schemaNode {
 	switch {
 	case f.name == "cloudConfig":
@@ -153,7 +149,6 @@ func (s *schemaBuilder) field(t reflect.Type, f *field, program string) *schemaN
 	return value
 }
 
-// value returns the schema of a value of type t. program is whose flags it holds.
 func (s *schemaBuilder) value(t reflect.Type, program string) *schemaNode {
 	switch {
 	case t == argType:
@@ -191,7 +186,6 @@ func (s *schemaBuilder) define(name string, schema func() *schemaNode) *schemaNo
 	return &schemaNode{Ref: "#/$defs/" + name}
 }
 
-// schemaDefault returns the JSON value of a default.
 func schemaDefault(text string, t reflect.Type) any {
 	switch t.Kind() {
 	case reflect.Slice:

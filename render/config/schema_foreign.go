@@ -60,7 +60,6 @@ var scalarTypes = map[string]string{
 	"int32": "integer", "int64": "integer", "float64": "number",
 }
 
-// cloudConfigSchema returns the schema of cloudConfig.
 func cloudConfigSchema() *schemaNode {
 	node := &schemaNode{Type: "object", Additional: false}
 	types := map[string]string{kindMap: "object", kindList: "array"}
@@ -104,7 +103,6 @@ func (s *schemaBuilder) flag(program string) *schemaNode {
 	return node
 }
 
-// property returns the schema of a map whose value of a key has a schema.
 func property(key string, value *schemaNode) *schemaNode {
 	return &schemaNode{Properties: orderedSchemas{{key, value}}}
 }

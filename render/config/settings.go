@@ -22,13 +22,11 @@ func (m *settings) system() target.System {
 	return s
 }
 
-// ignition reports whether Ignition sets the machine up.
 func (m *settings) ignition() bool {
 	s := m.system()
 	return ignition(&s)
 }
 
-// ignition reports whether Ignition sets the machines of an operating system up.
 func ignition(s *target.System) bool { return s.Format == target.Ignition }
 
 // reportLayer reports a problem of a field at the layer that set it. Many machines share a layer,
@@ -47,7 +45,6 @@ func (v *checker) reportKey(m settings, keys []string, format string, args ...an
 	v.reportOnce(at, format, args...)
 }
 
-// layerAt returns the location of a layer of a machine.
 func (v *checker) layerAt(m settings, layer string) *yamltext.Location {
 	switch layer {
 	case layerAll:
@@ -62,7 +59,6 @@ func (v *checker) layerAt(m settings, layer string) *yamltext.Location {
 	return m.at
 }
 
-// reportOnce reports a problem of a field, unless it has been reported there before.
 func (v *checker) reportOnce(at *yamltext.Location, format string, args ...any) {
 	if id := at.String() + format; !v.reported[id] {
 		v.reported[id] = true

@@ -11,7 +11,6 @@ import (
 	"kiln.dev/kiln/render/text/yamltext"
 )
 
-// source is the file that a Cluster was read from, and the files that it names.
 type source struct {
 	path    string                       // as the user named it
 	root    *yaml.Node                   // the map of the document
@@ -83,7 +82,6 @@ func (c *Cluster) Mentions(text string) (n int) {
 	return n
 }
 
-// cleanPath returns the key of a named file in a source.
 func cleanPath(name string) string { return path.Clean(name) }
 
 // Problemf returns a problem of a field, for the stages after Parse. The path is as messages have
@@ -98,7 +96,6 @@ func (c *Cluster) Problemf(path, format string, args ...any) Problem {
 	return p
 }
 
-// outsideSpec are the fields of cluster.yaml that are not below spec.
 var outsideSpec = []string{"apiVersion", "kind", "metadata"}
 
 // locations returns the location of the whole file and that of its spec. No path has the key spec
@@ -108,13 +105,11 @@ func locations() (root, spec *yamltext.Location) {
 	return root, root.Key("spec").Omit()
 }
 
-// inSpec reports whether a path, as messages have it, is below spec.
 func inSpec(path string) bool {
 	first, _, _ := strings.Cut(path, ".")
 	return !slices.Contains(outsideSpec, first)
 }
 
-// locate reads a path as messages have it.
 func locate(document *yaml.Node, path string) *yamltext.Location {
 	root, spec := locations()
 	if inSpec(path) {

@@ -16,7 +16,6 @@ var sshKeyTypes = []string{
 	"sk-ssh-ed25519@openssh.com", "sk-ecdsa-sha2-nistp256@openssh.com",
 }
 
-// sshKeyFile matches the name of a file with a key.
 var sshKeyFile = regexp.MustCompile(`^(~|\.{0,2}/|\$HOME).*|^[^\s]+\.pub$`)
 
 // SSHKeyProblem returns why a line is not a public key of an authorized_keys file, "" if it is one.

@@ -87,7 +87,6 @@ func fitsPort(host string) bool {
 // allDigits matches what may be meant as an address and is no name.
 var allDigits = regexp.MustCompile(`^[0-9.]+$`)
 
-// hostProblem returns why a name is not a DNS name, "" if it is one.
 func hostProblem(name string) string {
 	host, port, err := net.SplitHostPort(name)
 	switch {

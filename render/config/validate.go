@@ -50,7 +50,6 @@ func validate(c *Cluster, r *reporter) {
 	v.publicSubnets()
 }
 
-// certificates checks the lifetimes of certificates.
 func (v *checker) certificates() {
 	cert, at := &v.c.Spec.Certificates, v.spec.Key("certificates")
 	v.window(cert.Lifetime, at.Key("lifetime"))
@@ -73,7 +72,6 @@ func (v *checker) certificates() {
 	}
 }
 
-// boot checks the limits of the first boot's waits.
 func (v *checker) boot() {
 	boot, at := &v.c.Spec.Boot, v.spec.Key("boot")
 	v.window(boot.FormationWindow, at.Key("formationWindow"))
@@ -85,7 +83,6 @@ func (v *checker) boot() {
 	}
 }
 
-// dns checks the settings of the DNS service.
 func (v *checker) dns() {
 	const most = 100
 	if n := v.c.Spec.DNS.Replicas; n < 1 || n > most {

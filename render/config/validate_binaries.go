@@ -9,7 +9,6 @@ import (
 	"kiln.dev/kiln/render/text/yamltext"
 )
 
-// binaries checks where the programs of a layer's machines come from.
 func (v *checker) binaries(b *Binaries, at *yamltext.Location) {
 	if b.CAFrom != "" {
 		v.caFile(b.CAFrom, at.Key("caFrom"))
@@ -55,7 +54,6 @@ func (v *checker) binaries(b *Binaries, at *yamltext.Location) {
 	}
 }
 
-// packageKey checks the key that signs packages.
 func (v *checker) packageKey(b *Binaries, at *yamltext.Location) {
 	const begin, end = "-----BEGIN PGP PUBLIC KEY BLOCK-----", "-----END PGP PUBLIC KEY BLOCK-----"
 	switch key := v.c.Text(b.KeyFrom); {

@@ -22,7 +22,6 @@ var cloudKeys = map[string]string{
 // CloudKeys returns the keys of cloud-init's user-data that cloudConfig may have, sorted.
 func CloudKeys() []string { return slices.Sorted(maps.Keys(cloudKeys)) }
 
-// installAdvice is what to do instead of letting cloud-init install packages.
 const installAdvice = "install packages with a script in preBoot, or use an image that has them"
 
 // alternatives maps keys of user-data to what to do instead, if no field does the same.
@@ -167,7 +166,6 @@ func (v *checker) mountLabels(m settings) {
 	}
 }
 
-// ownUser checks that a user or a group is not etcd, of which kiln makes one.
 func (v *checker) ownUser(name any, at *yamltext.Location) {
 	if name == "etcd" {
 		v.report(at, "the user and the group etcd are kiln's or the image's, and cloud-init makes "+

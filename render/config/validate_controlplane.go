@@ -10,7 +10,6 @@ import (
 	"kiln.dev/kiln/render/text/yamltext"
 )
 
-// controlPlane checks the settings of the programs of the control plane.
 func (v *checker) controlPlane() {
 	cp, at := &v.c.Spec.ControlPlane, v.spec.Key("controlPlane")
 	v.controlPlaneFlags()
@@ -26,7 +25,6 @@ func (v *checker) controlPlane() {
 	v.etcd(&cp.Etcd, at.Key("etcd"))
 }
 
-// election checks that of several programs of a kind one alone works.
 func (v *checker) election(args []Arg, at *yamltext.Location) {
 	count := len(v.controlPlanes)
 	for i, a := range args {
@@ -55,7 +53,6 @@ var neededControllers = []struct {
 	},
 }
 
-// controllers checks that the controllers run that machines need.
 func (v *checker) controllers(args []Arg, at *yamltext.Location) {
 	hasFlannel := v.c.Spec.Network.CNI == "flannel"
 	for i, a := range args {
@@ -117,7 +114,6 @@ func (v *checker) weakened(args []Arg, at *yamltext.Location) {
 	}
 }
 
-// certSANs checks the further names and addresses in the API server's certificate.
 func (v *checker) certSANs(list []string, at *yamltext.Location) {
 	seen := map[string]int{}
 	for i, san := range list {
@@ -182,10 +178,8 @@ var neededFlags = []struct {
 	},
 }
 
-// hasProxy reports whether kiln sets kube-proxy up.
 func (c *Cluster) hasProxy() bool { return c.Spec.Network.Proxy != "none" }
 
-// hasPools reports whether the cluster has pools, whose machines join with tokens.
 func (c *Cluster) hasPools() bool { return len(c.Spec.Pools) > 0 }
 
 // neededFlags checks that no flag of the API server turns off what the rest of the configuration

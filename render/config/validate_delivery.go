@@ -25,7 +25,6 @@ func (d *Delivery) BodyURL(node, sha512 string) string {
 	return strings.NewReplacer(nodePlaceholder, node, hashPlaceholder, sha512).Replace(d.URL)
 }
 
-// delivery checks how the machines of a layer get their bodies.
 func (v *checker) delivery(d *Delivery, at *yamltext.Location) {
 	if d.CAFrom != "" {
 		v.caFile(d.CAFrom, at.Key("caFrom"))
@@ -48,7 +47,6 @@ func (v *checker) delivery(d *Delivery, at *yamltext.Location) {
 	}
 }
 
-// deliveryURL checks the template of a body's URL.
 func (v *checker) deliveryURL(d *Delivery, at *yamltext.Location) {
 	if d.URL == "" {
 		v.report(at, "missing; write where the machine fetches its body, "+
@@ -85,7 +83,6 @@ func (v *checker) deliveryURL(d *Delivery, at *yamltext.Location) {
 // announceURL matches the URLs that a shell takes for one word, whatever folder it is in.
 var announceURL = regexp.MustCompile(`^https?://[A-Za-z0-9.:\[\]-]+(/[A-Za-z0-9._~-]+)*$`)
 
-// announcing checks where the machines of a layer announce the state of their first boot.
 func (v *checker) announcing(r *Report, at *yamltext.Location) {
 	if r.CAFrom != "" {
 		v.caFile(r.CAFrom, at.Key("caFrom"))

@@ -54,7 +54,6 @@ func (v *checker) openBinding(key string, args []Arg) {
 	}
 }
 
-// fixedPorts are the ports of a control plane's own programs.
 var fixedPorts = []fixedPort{
 	{target.EtcdHTTPPort, "etcd's gateway"}, {target.EtcdClientPort, "etcd"},
 	{target.EtcdPeerPort, "etcd's peers"}, {target.EtcdMetricsPort, "etcd's metrics"},
@@ -68,7 +67,6 @@ type fixedPort struct {
 	what string
 }
 
-// nodePorts warns of ports of Services that are those of the cluster's own programs.
 func (v *checker) nodePorts(args []Arg, at *yamltext.Location) {
 	for i, a := range args {
 		if a.Name != "service-node-port-range" {
@@ -160,7 +158,6 @@ func (v *checker) publicSubnets() {
 	}
 }
 
-// systemFiles are files that a system or kiln's own settings write, whole.
 var systemFiles = map[string]string{
 	"/etc/fstab": "it takes the place of the image's: write mounts of cloudConfig, or a " +
 		"unit .mount",
@@ -190,7 +187,6 @@ var readIn = map[string]struct {
 
 var dotConf = regexp.MustCompile(`\.conf$`)
 
-// unread returns why no program reads a file, or "".
 func unread(name string) string {
 	dir, base := path.Dir(name), path.Base(name)
 	in, known := readIn[dir]
@@ -275,7 +271,6 @@ func (v *checker) earlyOwners(m settings) {
 	}
 }
 
-// swap checks that cloud-init turns no swap on, with which the kubelet does not start.
 func (v *checker) swap(m settings) {
 	if set, ok := m.Kubelet["failSwapOn"].(bool); ok && !set {
 		return

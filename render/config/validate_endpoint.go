@@ -10,7 +10,6 @@ import (
 	"kiln.dev/kiln/render/text/yamltext"
 )
 
-// endpoint checks where everything outside the control plane finds the API server.
 func (v *checker) endpoint() {
 	at, text := v.spec.Key("endpoint"), v.c.Spec.Endpoint
 	if !v.has(at) {
@@ -145,7 +144,6 @@ func (v *checker) reachesEndpoint(m settings, i int) {
 // firstPort is the lowest port of a balancer on a worker. Only root may listen on lower ones.
 const firstPort = 1024
 
-// takenPorts maps the ports of the other programs on a worker to what listens there.
 var takenPorts = map[int]string{
 	target.BalancerHealthPort: "the balancer's own health",
 	target.FlannelHealthPort:  "Flannel's health",
@@ -156,7 +154,6 @@ var takenPorts = map[int]string{
 	target.ProxyHealthPort:    "kube-proxy's health",
 }
 
-// localBalancer checks the port of the balancers on the workers.
 func (v *checker) localBalancer() {
 	b, at := v.c.Spec.Workers.LocalBalancer, v.spec.Key("workers").Key("localBalancer").Key("port")
 	if b == nil {

@@ -11,7 +11,6 @@ import (
 	"kiln.dev/kiln/render/text/yamltext"
 )
 
-// ntpServers checks the time servers of a layer.
 func (v *checker) ntpServers(servers []string, at *yamltext.Location) {
 	seen := map[string]int{}
 	for i, server := range servers {
@@ -27,7 +26,6 @@ func (v *checker) ntpServers(servers []string, at *yamltext.Location) {
 	}
 }
 
-// serverProblem returns why a string is not the name or the address of a server, "" if it is one.
 func serverProblem(text string) string {
 	if a, err := netip.ParseAddr(text); err == nil {
 		return unicastProblem(a)
@@ -57,7 +55,6 @@ func unicastProblem(a netip.Addr) string {
 	return ""
 }
 
-// timeZone checks the time zone of a layer.
 func (v *checker) timeZone(name string, at *yamltext.Location) {
 	if zones := target.TimeZones(); name != "" && !slices.Contains(zones, name) {
 		v.report(at, "%s", wording.NoSuch(name, zones, "%s is not a time zone that every image "+
@@ -68,7 +65,6 @@ func (v *checker) timeZone(name string, at *yamltext.Location) {
 // ownHosts are the names that kiln's /etc/hosts has anyway.
 var ownHosts = []string{"localhost", "ip6-localhost", "ip6-loopback"}
 
-// hostAliases checks the host aliases of a layer. role is that of its machines.
 func (v *checker) hostAliases(aliases []HostAlias, role string, at *yamltext.Location) {
 	addresses := map[netip.Addr]int{}
 	type named struct { // a name may have an address of each family
@@ -115,7 +111,6 @@ func (v *checker) hostAliases(aliases []HostAlias, role string, at *yamltext.Loc
 	}
 }
 
-// trustedCAs checks the files with CAs of a layer.
 func (v *checker) trustedCAs(files []string, at *yamltext.Location) {
 	seen := map[string]int{}
 	for i, name := range files {

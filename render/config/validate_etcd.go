@@ -19,7 +19,6 @@ import (
 // maximum cluster size).
 const maxMembers = 7
 
-// etcd checks the members of etcd, or the external cluster in their place.
 func (v *checker) etcd(e *Etcd, at *yamltext.Location) {
 	v.etcdMetrics(e.ExtraArgs, at.Key("extraArgs"))
 	machines := at.Key("machines")
@@ -85,8 +84,7 @@ func (v *checker) misspeltRole() bool {
 	})
 }
 
-// withoutNode checks that a layer of etcd machines sets nothing of a Node. These machines have
-// none.
+// withoutNode checks that a layer of etcd machines sets nothing of a Node: they have none.
 func (v *checker) withoutNode(m *Machine, at *yamltext.Location) {
 	const why = "has no effect on an etcd machine, which has no Node; remove it"
 	if len(m.Labels) > 0 {
@@ -103,7 +101,6 @@ func (v *checker) withoutNode(m *Machine, at *yamltext.Location) {
 	}
 }
 
-// externalEtcd checks an external etcd cluster, and that nothing is set for members.
 func (v *checker) externalEtcd(e *Etcd, at *yamltext.Location) {
 	external := at.Key("external")
 	if len(v.etcdMachines) > 0 {
@@ -140,7 +137,6 @@ func (v *checker) externalEtcd(e *Etcd, at *yamltext.Location) {
 // https:// to the dialer as it is (client/v3/internal/endpoint, translateEndpoint, at v3.6.5).
 var endsInPort = regexp.MustCompile(`:[0-9]+$`)
 
-// etcdEndpoints checks the client URLs of an external etcd cluster.
 func (v *checker) etcdEndpoints(endpoints []string, at *yamltext.Location) {
 	if len(endpoints) == 0 {
 		v.report(at, "is empty; write the members' client URLs, such as https://10.0.0.31:2379")
@@ -171,7 +167,6 @@ func (v *checker) etcdEndpoints(endpoints []string, at *yamltext.Location) {
 	}
 }
 
-// etcdHost warns of an endpoint of an external etcd where probably no member answers.
 func (v *checker) etcdHost(endpoint string, at *yamltext.Location) {
 	host, port, _ := net.SplitHostPort(strings.TrimPrefix(endpoint, "https://"))
 	a, where := readAddress(host), ""
@@ -191,7 +186,6 @@ func (v *checker) etcdHost(endpoint string, at *yamltext.Location) {
 	}
 }
 
-// maxSnapshots is the most snapshots that a member of etcd keeps.
 const maxSnapshots = 10000
 
 // BackupPeriods are the times that may lie between two snapshots. Each fits whole into a day, so
@@ -206,7 +200,6 @@ var BackupPeriods = []time.Duration{
 // same way.
 var backupDirectory = regexp.MustCompile(`^/[A-Za-z0-9._/-]+$`)
 
-// backup checks the folder of the snapshots, the time between them, and how many stay.
 func (v *checker) backup(b *EtcdBackup, at *yamltext.Location) {
 	if b == nil {
 		return

@@ -6,13 +6,10 @@ import (
 	"kiln.dev/kiln/render/text/yamltext"
 )
 
-// fileMode matches the permissions of a file without setuid, setgid and sticky bits.
 var fileMode = format("mode")
 
-// fileOwner matches user:group, each a name or a number.
 var fileOwner = format("owner")
 
-// files checks the further files of a layer.
 func (v *checker) files(files []File, at *yamltext.Location) {
 	seen := map[string]int{} // the paths, and their indices
 	for i, f := range files {
@@ -61,7 +58,6 @@ func sharedFolder(path string) string {
 	return ""
 }
 
-// fileMode checks the mode of a file.
 func (v *checker) fileMode(f *File, at *yamltext.Location) {
 	switch {
 	case fileMode.MatchString(f.Mode):

@@ -105,7 +105,6 @@ const (
 	oneSigner   = "kiln writes cluster-signing-cert-file, which excludes it"
 )
 
-// flagName matches the name of a flag.
 var flagName = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,126}[a-z0-9])?$`)
 
 // args checks the further flags of a component against the owned ones. Method knownFlags checks
@@ -121,7 +120,6 @@ func (v *checker) args(args []Arg, owned []string, at *yamltext.Location) {
 	}
 }
 
-// argName checks the name of a flag.
 func (v *checker) argName(name string, owned []string, at *yamltext.Location) {
 	bare := strings.TrimLeft(name, "-")
 	switch {
@@ -143,7 +141,6 @@ func (v *checker) argName(name string, owned []string, at *yamltext.Location) {
 	}
 }
 
-// owns reports whether a flag matches one of the patterns.
 func owns(owned []string, name string) bool {
 	for _, pattern := range owned {
 		if ok, _ := path.Match(pattern, name); ok {
@@ -188,8 +185,7 @@ func writtenWell(args []Arg, owned []string) []flags.Arg {
 	return out
 }
 
-// reportFlag reports a flag or feature gate with which a program would exit. at is the entry of the
-// flag, or the gate.
+// reportFlag reports a flag or a feature gate, at its entry, with which a program would exit.
 func (v *checker) reportFlag(f flags.Finding, at *yamltext.Location) {
 	if f.Warning {
 		return // the check of the finished machine warns

@@ -10,11 +10,9 @@ import (
 	"kiln.dev/kiln/render/text/yamltext"
 )
 
-// wireGuard is the value of network.encryption with which packets of pods are encrypted, and the
-// backend of Flannel that does so.
+// wireGuard is a value of network.encryption, and Flannel's backend for it.
 const wireGuard = "wireguard"
 
-// flannel checks the settings of Flannel.
 func (v *checker) flannel() {
 	net, at := &v.c.Spec.Network, v.spec.Key("network").Key("flannel")
 	f := &net.Flannel

@@ -81,8 +81,7 @@ func (v *checker) nicName(nics []nic, j int, byName map[string]*nic) {
 	byName[name] = n
 }
 
-// nicMAC checks the MAC address by which the j-th interface of the i-th node is found. It may be
-// the mac of that node.
+// nicMAC checks the MAC address of the j-th interface of the i-th node. The node may have it too.
 func (v *checker) nicMAC(i int, nics []nic, j int, hardware map[string]int) {
 	n := &nics[j]
 	at, mac := n.at.Key("mac"), n.values.MAC
@@ -169,7 +168,6 @@ func (v *checker) nodeAddresses(i int, nics []nic, at *yamltext.Location) {
 	}
 }
 
-// nic is one interface of a node while it is checked.
 type nic struct {
 	*Interface
 	values *InterfaceValues
@@ -187,10 +185,8 @@ func (n *nic) reaches(a netip.Addr) bool {
 	return slices.ContainsFunc(n.static, func(p netip.Prefix) bool { return p.Contains(a) })
 }
 
-// dynamic reports whether DHCP gives the interface an address of a family.
 func (n *nic) dynamic(is4 bool) bool { return is4 && n.DHCP4 || !is4 && n.DHCP6 }
 
-// has reports whether the interface has, or gets, an address of a family.
 func (n *nic) has(is4 bool) bool {
 	if n.dynamic(is4) {
 		return true
@@ -212,7 +208,6 @@ var podInterfaces = map[string][]string{
 // PodInterfaces returns the names of pods' interfaces on the machines, as globs.
 func (c *Cluster) PodInterfaces() []string { return podInterfaces[c.Spec.Network.CNI] }
 
-// podInterface returns the glob of pods' interfaces that a name matches, "" if it matches none.
 func (c *Cluster) podInterface(name string) (glob string) {
 	for _, glob := range c.PodInterfaces() {
 		if ok, _ := path.Match(glob, name); ok {
@@ -222,6 +217,5 @@ func (c *Cluster) podInterface(name string) (glob string) {
 	return ""
 }
 
-// interfaceName matches the names that people give to network interfaces. The kernel takes at most
-// 15 characters.
+// interfaceName matches names of network interfaces. The kernel takes at most 15 characters.
 var interfaceName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._@-]{0,14}$`)

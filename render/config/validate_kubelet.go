@@ -52,7 +52,6 @@ var harmfulFields = map[string]struct {
 	"runOnce":      {true, "the kubelet starts the static pods and exits"},
 }
 
-// kubeletProblem returns why a user may not set a field to a value, or "".
 func kubeletProblem(key string, value any) string {
 	if why, own := ownKubeletFields[key]; own {
 		return fmt.Sprintf("is set by kiln; remove it (%s)", why)
@@ -130,8 +129,7 @@ func (v *checker) misfits(fields map[string]any) (first []kinds.Finding) {
 	return first
 }
 
-// quoting returns the end of a message about a scalar that lacks quotes, or has them where a number
-// or boolean belongs.
+// quoting returns the end of a message about a scalar that lacks quotes, or has them.
 func (v *checker) quoting(message string, at *yamltext.Location) string {
 	n, _ := yamltext.Find(v.root, at)
 	if n == nil || n.Kind != yaml.ScalarNode {
@@ -199,7 +197,6 @@ func holdsPods(bits int, pods int64) bool {
 	return bits >= most || pods <= 1<<bits
 }
 
-// reservation is the least and the most of a resource that a person means to reserve.
 type reservation struct {
 	least, most resource.Quantity
 	example     string

@@ -62,7 +62,6 @@ func (v *checker) labels(labels map[string]string, role string, at *yamltext.Loc
 	}
 }
 
-// ofKubernetes reports whether a domain belongs to Kubernetes.
 func ofKubernetes(domain string) bool {
 	return within(domain, "kubernetes.io") || within(domain, "k8s.io")
 }
@@ -92,12 +91,10 @@ func (v *checker) roleLabel(key, value, role string, at *yamltext.Location) {
 	}
 }
 
-// within reports whether a domain is parent or lies below it.
 func within(domain, parent string) bool {
 	return domain == parent || strings.HasSuffix(domain, "."+parent)
 }
 
-// taints checks the taints of a Node.
 func (v *checker) taints(taints []Taint, at *yamltext.Location) {
 	type identity struct{ key, effect string }
 	seen := map[identity]int{}

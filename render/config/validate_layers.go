@@ -48,8 +48,7 @@ func (v *checker) layers() {
 	v.reportWithoutSystem(without, len(nodes)+len(pools))
 }
 
-// providerID reports the ID of an instance that another node has already. seen has the names of the
-// nodes before, by their IDs.
+// providerID reports the ID of an instance that another node has. seen has the nodes' names by ID.
 func (v *checker) providerID(m settings, seen map[string]string) {
 	id, _ := m.Kubelet["providerID"].(string)
 	if first, taken := seen[id]; taken && id != "" {
@@ -59,7 +58,6 @@ func (v *checker) providerID(m settings, seen map[string]string) {
 	seen[id] = m.name
 }
 
-// machineLayers checks the settings of a machine. ok reports whether it has an operating system.
 func (v *checker) machineLayers(m settings) (ok bool) {
 	v.kernelDefaults(m)
 	v.resolver(m)
@@ -82,8 +80,7 @@ func (v *checker) machineLayers(m settings) (ok bool) {
 	return true
 }
 
-// reportWithoutSystem reports the machines without an operating system. If all machines are, it
-// reports the layer of all machines instead.
+// reportWithoutSystem reports the machines without a system, or their common layer if all are.
 func (v *checker) reportWithoutSystem(without []settings, machines int) {
 	systems := strings.Join(target.SystemNames(nil), ", ")
 	if machines > 0 && len(without) == machines {
@@ -97,8 +94,7 @@ func (v *checker) reportWithoutSystem(without []settings, machines int) {
 	}
 }
 
-// format checks that the extras of a machine are for the program that sets its system up: Ignition
-// or cloud-init.
+// format checks that extras are for what sets the system up, Ignition or cloud-init.
 func (v *checker) format(m settings) {
 	if m.Butane != "" && !m.ignition() {
 		v.reportLayer(m, narrower(m, "butane", "os"), "butane is for systems with Ignition (%s), "+
@@ -124,7 +120,6 @@ func (v *checker) format(m settings) {
 	}
 }
 
-// readOnly checks that the files of a machine are where its system lets them be written.
 func (v *checker) readOnly(m settings) {
 	system := m.system()
 	for _, f := range m.Files {
@@ -140,8 +135,7 @@ func (v *checker) readOnly(m settings) {
 	}
 }
 
-// interfaceDelivery checks that the interfaces of a node reach the machine as they are, and that
-// nothing else configures them.
+// interfaceDelivery checks that interfaces reach the machine as they are, and alone configure it.
 func (v *checker) interfaceDelivery(m settings, list []Interface) {
 	if len(list) == 0 {
 		return

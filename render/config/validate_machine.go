@@ -61,7 +61,6 @@ var (
 	moduleName  = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$`)
 )
 
-// kubeletPath checks the program of the kubelet.
 func (v *checker) kubeletPath(p string, at *yamltext.Location) {
 	unclean := strings.Contains(p, "/") && path.Clean(p) != p
 	if p != "" && !kubeletPath.MatchString(p) || unclean {
@@ -86,7 +85,6 @@ func (v *checker) ignorePreflight(ids []string, at *yamltext.Location) {
 	}
 }
 
-// kernelModules checks the names of kernel modules.
 func (v *checker) kernelModules(names []string, at *yamltext.Location) {
 	seen := map[string]int{}
 	for i, name := range names {
@@ -106,7 +104,6 @@ func (v *checker) kernelModules(names []string, at *yamltext.Location) {
 	}
 }
 
-// registries checks the mirrors of image registries.
 func (v *checker) registries(list []Registry, at *yamltext.Location) {
 	seen := map[string]int{}
 	for i, r := range list {

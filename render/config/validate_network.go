@@ -25,8 +25,7 @@ const (
 // Limits of an MTU. IPv6 needs 1280 bytes (RFC 8200, section 5).
 const lowestMTU, highestMTU = 1280, 65535
 
-// network checks the pod and service subnets, each by itself and against each other, and the other
-// fields of the network.
+// network checks the subnets, each by itself and against each other, and the DNS domain.
 func (v *checker) network() {
 	net, at := &v.c.Spec.Network, v.spec.Key("network")
 	v.pods = v.subnets(net.PodSubnets, v.values.PodSubnets, at.Key("podSubnets"))
@@ -44,8 +43,7 @@ func (v *checker) network() {
 	}
 }
 
-// serviceSubnets checks the families and sizes of the service subnets, and that they do not overlap
-// the pod subnets.
+// serviceSubnets checks their families and sizes, and that they do not overlap the pod subnets.
 func (v *checker) serviceSubnets(at *yamltext.Location) {
 	pods, services := families(v.pods), families(v.services)
 	if pods != "" && services != "" && pods != services {
@@ -162,14 +160,12 @@ func (v *checker) nodeMasks(at *yamltext.Location) {
 	}
 }
 
-// maskFits reports whether the parts of a pod subnet may have this prefix length.
 func maskFits(subnet netip.Prefix, mask int) bool {
 	smallest := subnet.Addr().BitLen() - minNodeBits
 	return mask >= subnet.Bits() && mask <= smallest && mask-subnet.Bits() <= maxNodeMaskDiff
 }
 
-// nodeMask checks the size of the parts of the i-th pod subnet. ok reports whether they can be
-// used.
+// nodeMask checks the size of the parts of the i-th pod subnet.
 func (v *checker) nodeMask(mask, i int, at *yamltext.Location) (ok bool) {
 	p, subnet := v.pods[i], v.spec.Key("network").Key("podSubnets").Index(i)
 	machines := len(v.c.Spec.Pools) // at least one machine each

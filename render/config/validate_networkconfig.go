@@ -14,8 +14,7 @@ import (
 	"kiln.dev/kiln/render/text/yamltext"
 )
 
-// networkConfig checks that a network configuration has one of cloud-init's two versions, and that
-// it has no secrets.
+// networkConfig checks the version of a network configuration, and that it has no secrets.
 func (v *checker) networkConfig(config map[string]any, at *yamltext.Location) {
 	if len(config) == 0 {
 		return
@@ -34,7 +33,6 @@ func (v *checker) networkConfig(config map[string]any, at *yamltext.Location) {
 	v.networkFields(config, config["version"] == int64(2), at)
 }
 
-// netplanFile checks the fields of a file of the user's that netplan reads.
 func (v *checker) netplanFile(f *File, at *yamltext.Location) {
 	var config map[string]any
 	text := []byte(cmp.Or(f.Content, string(v.c.Text(f.ContentFrom))))

@@ -15,7 +15,6 @@ import (
 var reservedNames = []string{"pools", "shared", "admin.conf", "inventory.json", "served.json",
 	"served.json.announced", "netboot.json", "boot.ipxe"}
 
-// nodes checks the machines known by name, each by itself and against each other.
 func (v *checker) nodes() {
 	nodes, list := v.c.Spec.Nodes, v.spec.Key("nodes")
 	noRole := func(n Node) bool { return !slices.Contains(roles, n.Role) }
@@ -83,8 +82,7 @@ func ServiceNames(domain string) []string {
 // dashed puts dashes between the parts of an address.
 var dashed = strings.NewReplacer(".", "-", ":", "-")
 
-// addresses checks the addresses of the i-th node. owners maps the addresses of the nodes before it
-// to their indices.
+// addresses checks the addresses of the i-th node. owners maps those before to their nodes.
 func (v *checker) addresses(i int, owners map[netip.Addr]int) {
 	at := v.spec.Key("nodes").Index(i).Key("addresses")
 	addresses := v.values.Nodes[i].Addresses
@@ -97,8 +95,7 @@ func (v *checker) addresses(i int, owners map[netip.Addr]int) {
 	}
 }
 
-// address checks one address of the i-th node. The file has it as text. ok reports whether it can
-// be used.
+// address checks one address of the i-th node, text in the file.
 func (v *checker) address(
 	i int, text string, a netip.Addr, owners map[netip.Addr]int, at *yamltext.Location,
 ) (ok bool) {
@@ -126,7 +123,6 @@ func (v *checker) address(
 	return false
 }
 
-// addressFamilies checks that there is one address of each family of the cluster, in their order.
 func (v *checker) addressFamilies(addresses []netip.Addr, at *yamltext.Location) {
 	want := families(v.pods)
 	if want == "" {
@@ -149,8 +145,7 @@ func (v *checker) addressFamilies(addresses []netip.Addr, at *yamltext.Location)
 		want, got)
 }
 
-// hardware checks the MAC address and the UUID that identify the machine of the i-th node. owners
-// maps those of the nodes before it to their indices.
+// hardware checks what identifies the i-th node. owners maps what identifies those before.
 func (v *checker) hardware(i int, owners map[string]int) {
 	n, values, here := &v.c.Spec.Nodes[i], &v.values.Nodes[i], v.spec.Key("nodes").Index(i)
 	for _, id := range []struct{ key, text, value, problem string }{
@@ -173,7 +168,6 @@ func (v *checker) hardware(i int, owners map[string]int) {
 	}
 }
 
-// pools checks the pools, each by itself and against each other.
 func (v *checker) pools() {
 	if len(v.c.Spec.Pools) == 0 {
 		return
@@ -203,8 +197,7 @@ func (v *checker) pools() {
 	}
 }
 
-// platformNames checks that the platform of a pool has names, if its machines take their names
-// from there.
+// platformNames checks that a platform has names for the machines of a pool that ask it for theirs.
 func (v *checker) platformNames(m settings, nodeName string) {
 	named := target.PlatformNames(func(p *target.Platform) bool { return p.NameSource != nil })
 	if nodeName == "metadata" && !slices.Contains(named, m.Platform) {
@@ -214,7 +207,6 @@ func (v *checker) platformNames(m settings, nodeName string) {
 	}
 }
 
-// nodeAddress checks which address of its machines the i-th pool gives to their Nodes.
 func (v *checker) nodeAddress(i int, at *yamltext.Location) {
 	a := &v.c.Spec.Pools[i].NodeAddress
 	switch name := a.Interface; {

@@ -8,7 +8,6 @@ import (
 	"kiln.dev/kiln/render/text/yamltext"
 )
 
-// patches checks that each patch has one source, and that its target selects something.
 func (v *checker) patches(patches []Patch, at *yamltext.Location) {
 	for i, p := range patches {
 		here := at.Index(i)
@@ -32,11 +31,9 @@ func (v *checker) patches(patches []Patch, at *yamltext.Location) {
 	}
 }
 
-// secretValues matches the fields of a Secret that have its values.
 var secretValues = regexp.MustCompile(`\b(?:data|stringData)\b`)
 
-// knownKeys reports whether all keys of a target are known. If one is misspelt, the target was
-// meant to select something else.
+// knownKeys reports whether all keys of a target are known. A misspelt one means another target.
 func (v *checker) knownKeys(at *yamltext.Location) bool {
 	target, _ := yamltext.Find(v.root, at)
 	if target == nil {
@@ -54,7 +51,6 @@ func (v *checker) knownKeys(at *yamltext.Location) bool {
 // noYAML matches the lines of a file without any object: comments, marks of documents, blanks.
 var noYAML = regexp.MustCompile(`^(\s*(#.*)?|---\s*(#.*)?|\.\.\.\s*)$`)
 
-// hasNoYAML reports whether a file has no value in it.
 func hasNoYAML(text []byte) bool {
 	for line := range bytes.Lines(text) {
 		if !noYAML.Match(bytes.TrimRight(line, "\r\n")) {

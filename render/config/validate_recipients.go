@@ -6,7 +6,6 @@ import (
 	"filippo.io/age"
 )
 
-// recipients checks the recipients of the bundle.
 func (v *checker) recipients() {
 	at := v.spec.Key("secrets").Key("recipients")
 	seen, hybrid := map[string]int{}, map[bool]int{}
@@ -39,7 +38,6 @@ func (v *checker) recipients() {
 // letters are those that the end of a recipient is written with (BIP 173, Bech32).
 const letters = "qpzry9x8gf2tvdw0s3jn54khce6mua7l"
 
-// pluginLetters may stand in the name of a plugin of age.
 const pluginLetters = "abcdefghijklmnopqrstuvwxyz0123456789+-._"
 
 // recipientProblem returns why a text is no age recipient, "" if it is one. It never repeats the
@@ -78,8 +76,7 @@ func recipientProblem(text string) string {
 	return ""
 }
 
-// bech32 reports whether the checksum of a text is right that consists of a human-readable part, 1,
-// and data (BIP 173).
+// bech32 reports whether the checksum of a human-readable part, 1, and data is right (BIP 173).
 func bech32(human, data string) bool {
 	values := make([]byte, 0, 2*len(human)+1+len(data))
 	for _, c := range []byte(human) {

@@ -42,7 +42,6 @@ func (v *checker) registryAccess(r *Registry, at *yamltext.Location) {
 	}
 }
 
-// clientCert checks the certificate that containerd shows a registry.
 func (v *checker) clientCert(r *Registry, at *yamltext.Location) {
 	if (r.CertFrom == "") != (r.KeyFrom == "") {
 		missing := "keyFrom"
@@ -138,7 +137,6 @@ func (v *checker) credentialProviders(m settings) {
 // folderName matches a path that is a word for the first boot.
 var folderName = regexp.MustCompile(`^(/[A-Za-z0-9._-]+)+$`)
 
-// preload checks from where a machine gets its images before its kubelet starts.
 func (v *checker) preload(m settings) {
 	holds := func(folder string) bool { return strings.HasPrefix(m.Preload+"/", folder+"/") }
 	switch clean := path.Clean(m.Preload); {

@@ -9,13 +9,11 @@ import (
 	"kiln.dev/kiln/render/text/yamltext"
 )
 
-// destination is what a machine has one route to.
 type destination struct {
 	network netip.Prefix
 	metric  int
 }
 
-// nicRoutes checks the routers and routes of a node's interfaces.
 func (v *checker) nicRoutes(nics []nic) {
 	seen := map[destination]string{} // the path of the route
 	for j := range nics {
@@ -61,8 +59,7 @@ func (v *checker) route(to destination, seen map[destination]string, at *yamltex
 		"remove one, or give one of them as a route with a metric", what, first)
 }
 
-// router checks the address of a router on an interface. The file has it as text. ok reports
-// whether it can be used.
+// router checks the address of a router on an interface, text in the file.
 func (v *checker) router(n *nic, text string, a netip.Addr, at *yamltext.Location) (ok bool) {
 	switch {
 	case text == "": // the decoder reports that it is missing
@@ -84,8 +81,7 @@ func (v *checker) router(n *nic, text string, a netip.Addr, at *yamltext.Locatio
 	return false
 }
 
-// routeTo checks the network to which a route leads. The file has it as text. ok reports whether it
-// can be used.
+// routeTo checks the network to which a route leads, text in the file.
 func (v *checker) routeTo(text string, p netip.Prefix, at *yamltext.Location) (ok bool) {
 	switch {
 	case text == "": // the decoder reports that it is missing

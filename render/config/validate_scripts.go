@@ -70,7 +70,6 @@ func scriptProblem(text string) string {
 // shells are the programs of a first line whose language sh may read.
 var shells = []string{"ash", "bash", "busybox", "dash", "ksh", "sh"}
 
-// interpreter returns the name of the program in the first line of a script, "" if it names none.
 func interpreter(line string) string {
 	command, ok := strings.CutPrefix(line, "#!")
 	words := strings.Fields(command)
@@ -108,8 +107,7 @@ func syntaxProblem(text string, languages ...syntax.LangVariant) string {
 		"sh -n FILE says what is wrong there", line)
 }
 
-// dashScripts checks that the scripts of a machine have the language of its sh. dash exits with
-// what is not in POSIX.
+// dashScripts checks the scripts of a machine whose sh is dash: it exits with what is not in POSIX.
 func (v *checker) dashScripts(m settings) {
 	if system := m.system(); !system.Dash {
 		return

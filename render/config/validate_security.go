@@ -55,7 +55,6 @@ var coreResources = strings.Fields("configmaps endpoints events limitranges name
 	"persistentvolumeclaims persistentvolumes pods podtemplates replicationcontrollers " +
 	"resourcequotas serviceaccounts services")
 
-// encryptedResources checks the names of resources.
 func (v *checker) encryptedResources() {
 	list := v.c.Spec.Security.EncryptedResources
 	for i, name := range list {
@@ -80,7 +79,6 @@ func (v *checker) encryptedResources() {
 	}
 }
 
-// metricsReaders checks the names of service accounts.
 func (v *checker) metricsReaders() {
 	list := v.c.Spec.ControlPlane.MetricsReaders
 	for i, reader := range list {
@@ -97,15 +95,12 @@ func (v *checker) metricsReaders() {
 	}
 }
 
-// kmsEndpoint matches the socket of a KMS plugin.
 var kmsEndpoint = regexp.MustCompile(
 	`^unix://(/run|/var/run|/opt)(/[A-Za-z0-9][A-Za-z0-9._-]*){2,8}$`)
 
-// groupResource matches the plural name of a resource, and its group.
 var groupResource = regexp.MustCompile(`^[a-z0-9]+(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*$`)
 
-// security checks the fields of security, the readers of metrics, and the flags of the API server
-// that contradict the profile.
+// security checks security, the readers of metrics, and flags that contradict the profile.
 func (v *checker) security() {
 	at := v.spec.Key("security").Key("podSecurity").Key("exemptNamespaces")
 	seen := map[string]int{}
@@ -163,7 +158,6 @@ func (v *checker) security() {
 	}
 }
 
-// kernelDefaults checks that the sysctls of a machine do not keep its kubelet from starting.
 func (v *checker) kernelDefaults(m settings) {
 	if !v.c.ProtectKernelDefaults(m.Effective) {
 		return
@@ -233,8 +227,7 @@ func missingOf(has func(string) bool, names ...string) string {
 	return strings.Join(slices.DeleteFunc(names, has), " and ")
 }
 
-// sound returns authorizers without AlwaysAllow, each once, behind Node and RBAC, with commas
-// between them.
+// sound returns authorizers without AlwaysAllow, each once, behind Node and RBAC.
 func sound(modes []string) string {
 	list := []string{"Node", "RBAC"}
 	for _, mode := range modes {

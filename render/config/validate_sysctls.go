@@ -19,7 +19,6 @@ var sysctlRoots = []string{
 	"vm", "xen",
 }
 
-// sysctls checks the names and values of kernel settings.
 func (v *checker) sysctls(settings map[string]string, at *yamltext.Location) {
 	for name, value := range settings {
 		here := at.Key(name)
@@ -90,13 +89,10 @@ func (s *neededSysctl) breaks(c *Cluster, value string) bool {
 	return value == s.wrong && s.needed(c)
 }
 
-// hasPods4 reports whether pods have IPv4 addresses.
 func (c *Cluster) hasPods4() bool { return c.hasPods(true) }
 
-// hasPods6 reports whether pods have IPv6 addresses.
 func (c *Cluster) hasPods6() bool { return c.hasPods(false) }
 
-// hasPods reports whether pods have addresses of a family.
 func (c *Cluster) hasPods(is4 bool) bool {
 	for _, p := range c.values.PodSubnets {
 		if p.IsValid() && p.Addr().Is4() == is4 {
@@ -106,10 +102,8 @@ func (c *Cluster) hasPods(is4 bool) bool {
 	return false
 }
 
-// bridges6 reports whether kube-proxy serves pods with IPv6 addresses on a bridge.
 func (c *Cluster) bridges6() bool { return c.bridges() && c.hasPods6() }
 
-// bridges reports whether kube-proxy serves pods on a bridge.
 func (c *Cluster) bridges() bool {
 	return c.Spec.Network.CNI != "none" && c.Spec.Network.Proxy != "none"
 }
@@ -169,7 +163,6 @@ const (
 // memory matches an amount of memory as systemd reads it (systemd.exec(5)).
 var memory = regexp.MustCompile(`^([1-9][0-9]{0,14})([KMGT]?)$`)
 
-// limits checks the limits of a layer's machines.
 func (v *checker) limits(l *Limits, at *yamltext.Location) {
 	v.limit(l.NoFile, at.Key("nofile"), func(text string) (n int64, problem string) {
 		n, err := strconv.ParseInt(text, 10, 64)
@@ -210,8 +203,7 @@ func (v *checker) limits(l *Limits, at *yamltext.Location) {
 	})
 }
 
-// limit checks one limit, or a soft and a hard one. read returns the value of each, or why it is
-// none.
+// limit checks one limit, or a soft and a hard one, which read reads.
 func (v *checker) limit(
 	text string, at *yamltext.Location, read func(string) (n int64, problem string),
 ) {

@@ -10,7 +10,6 @@ import (
 	"kiln.dev/kiln/render/text/yamltext"
 )
 
-// osVersion matches a version of a system.
 var osVersion = regexp.MustCompile(`^[0-9]+(\.[0-9]+)*$`)
 
 // osVersion checks that a machine's operating system has its osVersion, and that the version can
@@ -67,11 +66,9 @@ var secretFolders = []string{
 	"/home", "/root", "/var/lib/etcd", "/var/lib/kiln", "/var/lib/kubelet",
 }
 
-// kernelFolders hold what is no file: devices, sockets of programs, and other ways to the root of
-// the file system.
+// kernelFolders hold devices, sockets, and other ways to the root of the file system.
 var kernelFolders = []string{"/dev", "/proc", "/run", "/sys", "/tmp", "/var/run", "/var/tmp"}
 
-// profile checks the profile of a layer's machines.
 func (v *checker) profile(p *Profile, at *yamltext.Location) {
 	for key, name := range map[string]string{
 		"resolvConf": p.ResolvConf, "cniFolder": p.CNIFolder,
@@ -116,7 +113,6 @@ func (v *checker) profile(p *Profile, at *yamltext.Location) {
 	}
 }
 
-// profileLayers checks that a machine's profile fits what its other layers say.
 func (v *checker) profileLayers(m settings) {
 	packages := m.Binaries.Source == target.SourcePackages
 	if m.Profile.CNIFolder != "" && (packages || m.Binaries.Fetches()) {

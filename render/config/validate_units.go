@@ -38,7 +38,6 @@ var (
 	installed  = regexp.MustCompile(`(?m)^\[Install\][ \t]*$`)
 )
 
-// units checks the further units of a layer.
 func (v *checker) units(units []Unit, at *yamltext.Location) {
 	seen := map[string]int{}
 	for i, u := range units {
@@ -57,7 +56,6 @@ func (v *checker) units(units []Unit, at *yamltext.Location) {
 	}
 }
 
-// restart checks units that kiln apply starts again.
 func (v *checker) restart(units []string, at *yamltext.Location) {
 	for i, name := range units {
 		suffix := name[strings.LastIndex(name, ".")+1:]
@@ -74,7 +72,6 @@ func (v *checker) restart(units []string, at *yamltext.Location) {
 	}
 }
 
-// unit checks the content of a unit, and whether it is enabled or masked.
 func (v *checker) unit(u *Unit, at *yamltext.Location) {
 	hasContent := u.Content != "" || u.ContentFrom != "" ||
 		v.has(at.Key("content")) || v.has(at.Key("contentFrom"))
@@ -119,7 +116,6 @@ func (v *checker) maskedUnits(m settings) {
 	}
 }
 
-// dropIns checks the drop-ins of a unit.
 func (v *checker) dropIns(u *Unit, at *yamltext.Location) {
 	seen := map[string]int{}
 	for i, d := range u.DropIns {
@@ -148,10 +144,8 @@ func (v *checker) dropIns(u *Unit, at *yamltext.Location) {
 	}
 }
 
-// firstStart matches the first ExecStart of a unit.
 var firstStart = regexp.MustCompile(`(?m)^[ \t]*ExecStart[ \t]*=(.*)$`)
 
-// unitContent checks the content of a unit, which is inline or in a file.
 func (v *checker) unitContent(u *Unit, at *yamltext.Location) {
 	content, here := u.Content, at.Key("content")
 	if u.ContentFrom != "" {
@@ -168,7 +162,6 @@ func (v *checker) unitContent(u *Unit, at *yamltext.Location) {
 	}
 }
 
-// unitNameProblem returns why a name is not that of a unit that cluster.yaml may have, "" if it is.
 func unitNameProblem(name string) string {
 	dot := strings.LastIndexByte(name, '.')
 	switch {
@@ -185,8 +178,7 @@ func unitNameProblem(name string) string {
 	return ""
 }
 
-// unitProblem returns why a text is not a unit or drop-in by the rules of systemd.syntax(7), "" if
-// it is one.
+// unitProblem judges units and drop-ins by the rules of systemd.syntax(7).
 func unitProblem(text string) string {
 	inSection, continued, settings := false, false, 0
 	for i, line := range strings.Split(text, "\n") {

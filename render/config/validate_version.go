@@ -12,7 +12,6 @@ import (
 	"kiln.dev/kiln/render/text/yamltext"
 )
 
-// versions checks kubernetesVersion.
 func (v *checker) versions() {
 	at := v.spec.Key("kubernetesVersion")
 	text := v.c.Spec.KubernetesVersion
@@ -28,7 +27,6 @@ func (v *checker) versions() {
 	}
 }
 
-// kubeletVersion checks the kubeletVersion of a layer against kubernetesVersion.
 func (v *checker) kubeletVersion(text string, at *yamltext.Location) {
 	parsed, problem := parseVersion(text)
 	switch {
@@ -46,7 +44,6 @@ func (v *checker) kubeletVersion(text string, at *yamltext.Location) {
 	}
 }
 
-// images checks the repository of images and the references that replace single ones.
 func (v *checker) images() {
 	if repo := v.c.Spec.ImageRepository; !imageRepository.MatchString(repo) || len(repo) > 255 {
 		v.report(v.spec.Key("imageRepository"), "%s is not an image repository; "+
@@ -95,7 +92,6 @@ func (v *checker) retiredRegistry(image string, at *yamltext.Location) {
 	}
 }
 
-// imageVersion matches the version in the tag of an image.
 var imageVersion = regexp.MustCompile(`:v1\.([0-9]{1,3})\.[0-9]+[^/]*$`)
 
 // oldEtcd matches the version of an etcd before 3.5 in the tag of an image.

@@ -8,7 +8,6 @@ import (
 	"kiln.dev/kiln/render/text/yamltext"
 )
 
-// vip checks the address that kube-vip carries, and its settings.
 func (v *checker) vip() {
 	vip, at := v.c.Spec.ControlPlane.VIP, v.spec.Key("controlPlane").Key("vip")
 	if vip == nil {
@@ -36,8 +35,7 @@ func (v *checker) vip() {
 	}
 }
 
-// vipAddress checks the address that kube-vip carries: it is that of the endpoint, and no machine's
-// own.
+// vipAddress checks that kube-vip carries the endpoint's address, which is no machine's own.
 func (v *checker) vipAddress(vip *VIP, at *yamltext.Location) {
 	endpoint := v.spec.Key("endpoint")
 	host, port := v.values.EndpointHost, v.values.EndpointPort
@@ -91,7 +89,6 @@ func (v *checker) vipAddress(vip *VIP, at *yamltext.Location) {
 	}
 }
 
-// vipPlatform checks that the platform of a control plane lets the address be announced by ARP.
 func (v *checker) vipPlatform(m settings) {
 	vip := v.c.Spec.ControlPlane.VIP
 	if vip == nil || vip.Mode != "arp" {
@@ -137,7 +134,6 @@ func (v *checker) vipSegment(a netip.Addr, at *yamltext.Location) {
 	}
 }
 
-// bgp checks the autonomous systems and the routers.
 func (v *checker) bgp(b *BGP, at *yamltext.Location) {
 	v.system(b.LocalAS, at.Key("localAS"))
 	if len(b.Peers) == 0 {
@@ -185,8 +181,7 @@ func (v *checker) system(number uint32, at *yamltext.Location) {
 	}
 }
 
-// routerIDs checks that the control planes have different router IDs, and none that is zero, which
-// RFC 6286 forbids.
+// routerIDs checks that the router IDs differ, and that none is zero, which RFC 6286 forbids.
 func (v *checker) routerIDs() {
 	seen := map[netip.Addr]int{}
 	for _, i := range v.controlPlanes {

@@ -83,7 +83,6 @@ func (c *Cluster) KubeletMinor(settings *Effective) int {
 	return v.minor
 }
 
-// readValues reads the strings of a Cluster whose defaults are set.
 func readValues(c *Cluster) *Values {
 	spec := &c.Spec
 	version, _ := parseVersion(spec.KubernetesVersion)
@@ -153,26 +152,22 @@ func readAll[From, To any](list []From, read func(From) To) []To {
 	return out
 }
 
-// readAddress returns the address that a string stands for; it is not valid if there is none.
 func readAddress(text string) netip.Addr {
 	a, _ := netip.ParseAddr(text)
 	return a
 }
 
-// readPrefix returns the network, or address with a prefix length, that a string stands for; it is
-// not valid if there is none.
+// readPrefix returns the network that a string stands for, not valid if there is none.
 func readPrefix(text string) netip.Prefix {
 	p, _ := netip.ParsePrefix(text)
 	return p
 }
 
-// version is a release of Kubernetes 1.
 type version struct{ minor, patch int }
 
 // noVersion is the version of a configuration whose version has a problem.
 var noVersion version
 
-// fullVersion matches a full version of Kubernetes 1.
 var fullVersion = regexp.MustCompile(`^v1\.(0|[1-9][0-9]{0,3})\.(0|[1-9][0-9]{0,3})$`)
 
 // parseVersion reads a version such as v1.36.3. problem is why the text is not one, "" if it is.
@@ -190,7 +185,6 @@ func parseVersion(text string) (v version, problem string) {
 	return version{minor, patch}, ""
 }
 
-// compare returns a number less than 0 if a is older than b, 0 if they are equal.
 func (a version) compare(b version) int {
 	return cmp.Or(cmp.Compare(a.minor, b.minor), cmp.Compare(a.patch, b.patch))
 }
@@ -255,10 +249,8 @@ func splitEndpoint(endpoint string) (host string, port int, err error) {
 	return host, port, nil
 }
 
-// bareMAC matches a MAC address with nothing between its digits.
 var bareMAC = regexp.MustCompile(`^[0-9A-Fa-f]{12}$`)
 
-// uuid matches a UUID in lower case.
 var uuid = regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$`)
 
 // plainMAC returns a MAC address as the kernel writes it, 52:54:00:12:34:56. People also write it
@@ -275,8 +267,7 @@ func plainMAC(text string) string {
 	return mac.String()
 }
 
-// macProblem returns why a MAC address, as plainMAC returns it, is not that of an interface, "" if
-// it may be one.
+// macProblem takes a MAC address as plainMAC returns it.
 func macProblem(mac string) string {
 	switch {
 	case mac == "":
@@ -290,7 +281,6 @@ func macProblem(mac string) string {
 	return ""
 }
 
-// uuidProblem returns why a string in lower case is not the UUID of a machine, "" if it may be one.
 func uuidProblem(text string) string {
 	switch {
 	case !uuid.MatchString(text):

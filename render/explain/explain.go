@@ -131,8 +131,7 @@ func (r *Explainer) Source(m *plan.Machine, f *node.File, key string) config.Pla
 	return s.Given[0].Place
 }
 
-// machine returns the machine of that name. It fails with a *wording.Unknown that suggests a
-// similar name.
+// machine returns the machine of that name, or a *wording.Unknown with a similar one.
 func (r *Explainer) machine(name string) (*plan.Machine, error) {
 	var all []string
 	for i := range r.Plan.Machines {
@@ -201,8 +200,7 @@ func (r *Explainer) Cause(
 	return place
 }
 
-// lead leads a place in a patch on to what the patch sets in the document whose text is at path p,
-// if it is a patch of that document.
+// lead leads a place in a patch on to what the patch sets in the document at path p.
 func (r *Explainer) lead(
 	place *config.Place, d yamltext.Document, p yamltext.Path, inner string,
 ) {

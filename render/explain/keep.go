@@ -39,7 +39,6 @@ func newKept(o manifests.Object, text string, before *kept) *kept {
 	return &kept{o, text, len(text), 0, ""}
 }
 
-// object returns the object with its content in YAML.
 func (k *kept) object() manifests.Object {
 	o := k.Object
 	o.YAML = []byte(k.base[:k.begin] + k.middle + k.base[len(k.base)-k.end:])
@@ -52,8 +51,7 @@ type keeper struct {
 	paths map[string]*kept // in the API
 }
 
-// keep returns the objects of a stream. It parses those that are not in the stream before. Where
-// definitions of resources may say what the path of another object is, it parses all.
+// keep returns the objects of a stream, and parses those that are new.
 func (k *keeper) keep(stream []byte) (all []*kept, err error) {
 	read := map[string]manifests.Object{}
 	if bytes.Contains(stream, []byte("CustomResourceDefinition")) {

@@ -108,7 +108,6 @@ func sameObject(a, b yamltext.Document) bool {
 	return true
 }
 
-// stringAt returns the string at a path of a document, empty if there is none.
 func stringAt(d yamltext.Document, path string) string {
 	p, unknown := d.Path(path)
 	if unknown != nil {
@@ -150,8 +149,7 @@ func positionInPatch(patch string, p yamltext.Path, value any) (line, column int
 	return line, column
 }
 
-// setsValue reports whether the i-th operation of a JSON patch has a value, as it is or behind the
-// name of a flag.
+// setsValue reports whether the i-th operation has a value, as it is or behind a flag's name.
 func setsValue(d yamltext.Document, i int, value any) bool {
 	at, unknown := d.Path(fmt.Sprintf("[%d].value", i))
 	if unknown != nil {

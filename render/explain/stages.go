@@ -16,8 +16,7 @@ import (
 	"kiln.dev/kiln/render/text/yamltext"
 )
 
-// pipeline makes one document: run makes the stream that holds it, and matches reports whether an
-// object of the stream is the document.
+// pipeline makes a document: run its stream, and matches tells it from other objects there.
 type pipeline struct {
 	run     func(assembly.Watch) error
 	matches func(manifests.Object) bool
@@ -79,7 +78,6 @@ func (r *Explainer) pipeline(m *plan.Machine, file string) *pipeline {
 	return nil
 }
 
-// stage is a document as one stage of its making left it.
 type stage struct {
 	source   func(yamltext.Path) config.Place // where the stage takes the value at a path from
 	text     func() []byte                    // the document in YAML
@@ -88,7 +86,6 @@ type stage struct {
 	fromPipe bool                             // it is a stage of a pipeline, not a file as a whole
 }
 
-// version lists the objects of a stream as one stage left it.
 type version struct {
 	from    plan.Origin
 	objects []*kept
@@ -105,7 +102,6 @@ func (p *pipeline) versions() (all []version, err error) {
 	return all, errors.Join(err, unreadable)
 }
 
-// runs keeps what pipelines made, so that each runs once. It may be used by several goroutines.
 type runs struct {
 	mu   sync.Mutex
 	made map[[2]string][]version // by the machine and the folder of the file
@@ -161,8 +157,7 @@ func (r *Explainer) history(m *plan.Machine, f *node.File) ([]stage, error) {
 	return []stage{{source: source, text: text, doc: doc, exists: true}}, nil
 }
 
-// stages returns the document of a pipeline in each version of its stream, without those that left
-// it as it was.
+// stages returns the document in each version of its stream that changed it.
 func (r *Explainer) stages(p *pipeline, versions []version) (out []stage, err error) {
 	var before []byte
 	for _, v := range versions {

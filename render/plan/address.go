@@ -13,7 +13,6 @@ var (
 	loopback6 = netip.IPv6Loopback()
 )
 
-// loopback returns the loopback address of the family of a.
 func loopback(a netip.Addr) netip.Addr {
 	if a.Is4() {
 		return loopback4
@@ -30,12 +29,10 @@ func nth(p netip.Prefix, n int) netip.Addr {
 	return a
 }
 
-// url returns the https URL of a host and port.
 func url(host string, port int) string {
 	return "https://" + net.JoinHostPort(host, strconv.Itoa(port))
 }
 
-// join returns the networks with commas between them.
 func join(list []netip.Prefix) string {
 	out := make([]string, len(list))
 	for i, p := range list {

@@ -23,8 +23,7 @@ const (
 	CrictlText = "runtime-endpoint: unix://" + CRISocket + "\n"
 )
 
-// mirroredArtifacts returns what a machine with these settings fetches, from the mirror if it has
-// one.
+// mirroredArtifacts returns what a machine fetches, from the mirror if it has one.
 func mirroredArtifacts(c *config.Cluster, settings *config.Effective) (out []target.Artifact) {
 	for _, a := range c.MachineArtifacts(&settings.Machine) {
 		// It is there: Parse refuses a configuration with a file of unknown content.
@@ -72,7 +71,6 @@ func (m *Machine) Extended() bool { return m.Settings.Binaries.Source == target.
 // Packaged reports whether the machine's packages have its programs.
 func (m *Machine) Packaged() bool { return m.Settings.Binaries.Source == target.SourcePackages }
 
-// images returns every component's image reference.
 func images(
 	repository, version string, r target.Release, overrides map[string]string,
 ) map[string]string {

@@ -32,7 +32,6 @@ func commands(program string, own flags) Commands {
 	return Commands{{Kiln, CommandLine{Program: program, own: own}}}
 }
 
-// set adds a step with flags of kiln.
 func (c *Commands) set(from Origin, own flags) {
 	*c = append(*c, CommandStep{from, CommandLine{Program: (*c)[0].Program, own: own}})
 }
@@ -73,7 +72,6 @@ func (c CommandLine) MarshalJSON() ([]byte, error) {
 	return json.Marshal(Command(c.Program, c.args()))
 }
 
-// flags maps the names of kiln's flags to their values.
 type flags map[string]string
 
 // with returns the flags sorted by name, then the user's in their order. A flag of the user

@@ -163,8 +163,7 @@ func (p *Plan) ControllerManagerFlags() Commands {
 	return c
 }
 
-// signingDuration is how long the certificates live that the controller-manager signs, unless it is
-// told otherwise.
+// signingDuration is the life of certificates that the controller-manager signs by default.
 const signingDuration = 8760 * time.Hour
 
 // FlexVolumeDir replaces the default folder below /usr, which immutable systems cannot create.

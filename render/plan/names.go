@@ -51,7 +51,6 @@ func (m *Machine) KubeletNames() Names {
 	return n.sorted()
 }
 
-// add adds names, each as an address if it is one.
 func (n *Names) add(names ...string) {
 	for _, name := range names {
 		if ip, err := netip.ParseAddr(name); err == nil {
@@ -62,7 +61,6 @@ func (n *Names) add(names ...string) {
 	}
 }
 
-// sorted returns the names in order and without repetition.
 func (n Names) sorted() Names {
 	slices.Sort(n.DNS)
 	slices.SortFunc(n.IPs, netip.Addr.Compare)

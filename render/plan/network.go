@@ -129,7 +129,6 @@ func (n *Interface) Own(is4 bool) (out []netip.Prefix) {
 	return out
 }
 
-// interfaces returns the interfaces of a node, in the order of the configuration.
 func interfaces(list []config.Interface, values []config.InterfaceValues) []Interface {
 	out := make([]Interface, len(list))
 	byName := map[string]*Interface{}

@@ -49,7 +49,6 @@ func New(c *config.Cluster) *Plan {
 	return p
 }
 
-// addMachines adds all nodes and pools, and what follows from all of them together.
 func (p *Plan) addMachines() {
 	c := p.Config
 	p.Machines = make([]Machine, 0, len(c.Spec.Nodes)+len(c.Spec.Pools))
@@ -87,7 +86,6 @@ func (p *Plan) addMachines() {
 	}
 }
 
-// named returns the machine of the i-th node.
 func (l likes) named(c *config.Cluster, i int) Machine {
 	n, values := &c.Spec.Nodes[i], &c.Values().Nodes[i]
 	m := l.machine(c, n.Name, n.Role, c.EffectiveNode(i))
@@ -99,7 +97,6 @@ func (l likes) named(c *config.Cluster, i int) Machine {
 	return m
 }
 
-// pool returns the machine that stands for those of the i-th pool.
 func (l likes) pool(c *config.Cluster, i int) Machine {
 	n := &c.Spec.Pools[i]
 	m := l.machine(c, n.Name, node.Worker, c.EffectivePool(i))
@@ -115,8 +112,7 @@ func (l likes) pool(c *config.Cluster, i int) Machine {
 	return m
 }
 
-// nodeAddress returns where a pool's machines have the addresses of their Nodes, one entry for each
-// family of the pods.
+// nodeAddress returns where a pool's Nodes have their addresses, for each family of the pods.
 func nodeAddress(pods []netip.Prefix, nic string, networks []netip.Prefix) (out []string) {
 	for _, subnet := range pods {
 		is4 := subnet.Addr().Is4()

@@ -51,8 +51,7 @@ func (p *Plan) ProxyFor(proxy *config.Proxy, url string) string {
 	return through.String()
 }
 
-// mirrorWarnings returns a warning for each mirror that looks like one of a private network, and
-// that machines ask through a proxy.
+// mirrorWarnings warns of mirrors that look private, and that machines ask through a proxy.
 func (p *Plan) mirrorWarnings() (out config.Problems) {
 	seen := map[string]bool{}
 	for i := range p.Machines {
@@ -112,8 +111,7 @@ func (p *Plan) inside() []string {
 	return out
 }
 
-// networks returns the networks of the machines in order. Each machine is taken to be in a /24 and
-// a /64.
+// networks returns the networks of the machines, each in a /24 or a /64, in order.
 func networks(machines []Machine) (out []netip.Prefix) {
 	for i := range machines {
 		for _, a := range machines[i].Addresses {

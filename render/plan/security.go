@@ -59,7 +59,6 @@ func (p *Plan) OnlyTLS13() bool { return p.Config.Spec.Security.TLSMinVersion ==
 // ByTLS is the origin of what security.tlsMinVersion sets.
 var ByTLS = Origin{Field: "security.tlsMinVersion"}
 
-// setTLS adds the flags for TLS of one of Kubernetes' own components.
 func (c *Commands) setTLS(p *Plan) {
 	if p.OnlyTLS13() {
 		c.set(ByTLS, flags{"tls-min-version": "VersionTLS13"})
@@ -87,8 +86,7 @@ func (f Forbidden) Rule() string {
 		"protocol kernel prohibit", family, f.Pods, f.To, f.Ports)
 }
 
-// allButDNS are the closed ports of a metadata service. On some platforms its address answers DNS
-// as well, over TCP too.
+// allButDNS are the closed ports of a metadata service. Some answer DNS too, over TCP as well.
 const allButDNS = "54-65534"
 
 // Forbidden returns the ways from pods to the metadata service of m's platform, which would hand

@@ -17,7 +17,6 @@ import (
 	"kiln.dev/kiln/render/kube/kinds"
 )
 
-// policy holds the fields of an audit policy that the check reads.
 type policy struct {
 	OmitStages []string `json:"omitStages"`
 	Rules      []rule   `json:"rules"`
@@ -38,13 +37,11 @@ type rule struct {
 	} `json:"resources"`
 }
 
-// user is a user of kiln's with its groups.
 type user struct {
 	name   string
 	groups []string
 }
 
-// users are examples of all who may ask.
 var users = []user{
 	{"system:node:NAME", []string{"system:nodes"}},
 	{"system:serviceaccount:kube-system:NAME",
@@ -112,7 +109,6 @@ func Findings(text []byte) (found []kinds.Finding) {
 	})
 }
 
-// ask returns what is wrong with the line of a request.
 func (p *policy) ask(u user, verb string, q *request, namespace string) []kinds.Finding {
 	level, at, omitted := "None", "rules", p.OmitStages
 	matches := func(r rule) bool { return r.matches(u, verb, q.resource, namespace) }

@@ -80,7 +80,6 @@ func (k *Checker) Warnings() (warnings config.Problems) {
 	return warnings
 }
 
-// inspection is the check of one machine.
 type inspection struct {
 	*Checker
 	machine  *Machine
@@ -108,7 +107,6 @@ func (c *inspection) report(found flags.Finding, where string, place config.Plac
 	}
 }
 
-// container checks the command of a container in the pod that stands at a key of the object in f.
 func (c *inspection) container(
 	known flags.Program, f *node.File, where, pod string, container *corev1.Container,
 ) {
@@ -118,7 +116,6 @@ func (c *inspection) container(
 	}
 }
 
-// wordSource returns the source of a word of a container's command.
 func (c *inspection) wordSource(
 	f *node.File, pod string, container *corev1.Container, word int,
 ) config.Place {
@@ -157,7 +154,6 @@ func (k *Checker) FlagProblem(
 	return config.Problem{}, false
 }
 
-// source returns the place that a value in a file of the machine comes from.
 func (c *inspection) source(f *node.File, key string) config.Place {
 	if f == nil {
 		return config.Place{}
@@ -194,7 +190,6 @@ func (c *inspection) proxy() {
 	}
 }
 
-// proxyCommand checks the containers that run kube-proxy.
 func (c *inspection) proxyCommand(
 	known flags.Program, f *node.File, containers []corev1.Container,
 ) {

@@ -12,8 +12,7 @@ import (
 	"kiln.dev/kiln/render/plan"
 )
 
-// kubelet checks the flags and feature gates of the kubelet. The tables may not have the minor of
-// an old one; then nothing is checked.
+// kubelet checks the kubelet's flags and gates, if the tables have its minor.
 func (c *inspection) kubelet() {
 	settings, gates := c.machine.Settings, c.machine.Kubelet.FeatureGates
 	known, ok := flags.FindProgram(flags.Kubelet, c.plan.Config.KubeletMinor(settings))
@@ -40,8 +39,7 @@ func (c *inspection) kubelet() {
 	}
 }
 
-// kubeletSource returns the source of a kubelet's feature gate, or of its flag, which is an entry
-// of a field.
+// kubeletSource returns the source of a kubelet's feature gate, or of its flag.
 func (c *inspection) kubeletSource(found flags.Finding, field string) config.Place {
 	if found.Gate != "" {
 		f := c.machine.Node.File(plan.KubeletConfig)
@@ -50,8 +48,7 @@ func (c *inspection) kubeletSource(found flags.Finding, field string) config.Pla
 	return c.plan.Config.Place(fmt.Sprintf("%s[%d]", field, found.Arg), "", nil)
 }
 
-// fieldFlags are flags of the kubelet whose fields others depend on, with what makes the field's
-// value of theirs.
+// fieldFlags are flags of the kubelet whose fields others depend on, and what reads their values.
 var fieldFlags = map[string]struct {
 	field string
 	read  func(value string) any

@@ -58,8 +58,7 @@ func (k *Kubelet) ClientCA() Reference {
 	return k.File("authentication.x509.clientCAFile", k.Authentication.X509.ClientCAFile)
 }
 
-// visitStrings calls visit with each string in a decoded YAML value, in no fixed order. Keys of
-// maps are not visited.
+// visitStrings calls visit with each string in a decoded value but keys, in no fixed order.
 func visitStrings(v any, visit func(string)) {
 	switch v := v.(type) {
 	case map[string]any:

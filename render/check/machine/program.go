@@ -58,7 +58,6 @@ func (p *Program) IsComponent() bool {
 // for any other program.
 func SecurePort(component string) string { return securePorts[component] }
 
-// securePorts holds the default HTTPS port of each component that has the flag --secure-port.
 var securePorts = map[string]string{
 	target.APIServer:         strconv.Itoa(target.APIServerPort),
 	target.ControllerManager: strconv.Itoa(target.ManagerPort),
@@ -174,7 +173,6 @@ func (p *Program) User() User {
 	return u
 }
 
-// overridesModes reports whether a list has the capability to override file modes.
 func overridesModes(capabilities []corev1.Capability) bool {
 	return slices.Contains(capabilities, "ALL") || slices.Contains(capabilities, "DAC_OVERRIDE")
 }

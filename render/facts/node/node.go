@@ -235,7 +235,6 @@ func (n *Node) Join(rest *Node) Node {
 	return all.Delivered()
 }
 
-// clone returns a copy of list, or nil if list is empty.
 func clone[T any](list []T) []T {
 	return append([]T(nil), list...)
 }

@@ -20,7 +20,6 @@ type Artifact struct {
 	Size    int64  `json:"size,omitempty"` // in bytes; 0 if it is not known
 }
 
-// sha256Text matches a SHA-256 as an Artifact has it.
 var sha256Text = regexp.MustCompile(`^[0-9a-f]{64}$`)
 
 // IsSHA256 reports whether a string is a SHA-256 in lower-case hexadecimal digits.

@@ -14,7 +14,6 @@ type Image struct {
 	Digest string `json:"digest"`
 }
 
-// digestText matches a digest as an Image has it.
 var digestText = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
 
 // IsDigest reports whether a string is the digest of an image, in lower-case hexadecimal digits.
@@ -35,7 +34,6 @@ func WithoutTag(name string) string {
 	return name
 }
 
-// dockerHub is the registry of images that name none.
 const dockerHub = "docker.io"
 
 // RegistryServer returns the host that answers for a registry.

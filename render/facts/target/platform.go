@@ -287,7 +287,6 @@ var Platforms = []Platform{
 	},
 }
 
-// addresses parses the addresses of a row.
 func addresses(list ...string) []netip.Addr {
 	out := make([]netip.Addr, len(list))
 	for i, text := range list {

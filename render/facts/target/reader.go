@@ -80,7 +80,6 @@ const (
 	guestInfo     = "coreos/ignition#1300"
 )
 
-// metadataSetting is the field that closes metadata services to pods.
 const metadataSetting = "security.metadataService"
 
 // backdoor is how a program reads the document on vSphere.
@@ -98,13 +97,10 @@ var owners = []Reader{
 	},
 }
 
-// readers returns the owners and the readers that a platform adds.
 func readers(added ...Reader) []Reader { return slices.Concat(owners, added) }
 
-// account returns the readers that the platform's API has.
 func account(who, source string) Reader { return Reader{AccountReader, who, "", source} }
 
-// medium returns the readers of a disk that carries the document.
 func medium(source string) Reader {
 	return Reader{MediumReader, "anyone who has the medium, or an image of it", "", source}
 }

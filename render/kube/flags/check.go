@@ -39,7 +39,6 @@ func (p Program) Check(args []Arg, gates map[string]bool) []Finding {
 	return c.check(args, gates)
 }
 
-// check does what Check does.
 func (c *checker) check(args []Arg, gates map[string]bool) []Finding {
 	for i, a := range args {
 		if a.Name == "" {
@@ -58,8 +57,7 @@ func (c *checker) check(args []Arg, gates map[string]bool) []Finding {
 	return c.found
 }
 
-// normal returns the name of a flag as the table has it: the programs of Kubernetes read an
-// underscore as a dash.
+// normal returns the name of a flag as the table has it, with dashes for underscores.
 func (p Program) normal(name string) string {
 	if p.name == Etcd {
 		return name
@@ -73,7 +71,6 @@ const (
 	compatibility = "min-compatibility-version"
 )
 
-// checker checks one command line.
 type checker struct {
 	Program
 	found    []Finding
@@ -82,7 +79,6 @@ type checker struct {
 	unset    bool          // whether a gate cannot be set, so that no others are asked for
 }
 
-// report adds a finding about a flag.
 func (c *checker) report(arg int, inValue, warning bool, word, format string, args ...any) {
 	c.found = append(c.found, Finding{
 		Arg: arg, InValue: inValue, Word: word, Message: fmt.Sprintf(format, args...),
@@ -90,7 +86,6 @@ func (c *checker) report(arg int, inValue, warning bool, word, format string, ar
 	})
 }
 
-// flag checks the name of a flag. It returns the flag and whether there is one.
 func (c *checker) flag(i int, a Arg, name string) (f Flag, ok bool) {
 	f, ok = c.flags.at(name, c.minor)
 	if !ok {
@@ -111,7 +106,6 @@ func (c *checker) flag(i int, a Arg, name string) (f Flag, ok bool) {
 	return f, true
 }
 
-// absentFlag says why the minor has no such flag, and what to do.
 func (c *checker) absentFlag(name string) string {
 	found := fmt.Sprintf("is not a flag of %s", c)
 	switch before, after := neighbours(c.flags[name], c.minor); {
@@ -159,7 +153,6 @@ var removedLong = map[string]string{
 	Kubelet + " experimental-bootstrap-kubeconfig": "1.24",
 }
 
-// programs are the programs that a message may name as the one that has a flag.
 var programs = []string{APIServer, ControllerManager, Scheduler, Kubelet, Etcd}
 
 // reason returns a message of deprecation as a part of a sentence.
@@ -196,7 +189,6 @@ func (c *checker) instead(name string) string {
 	return ""
 }
 
-// value checks the value of a flag: its type, then the words and limits that the flag has.
 func (c *checker) value(i int, a Arg, f Flag) {
 	if f.Name == "feature-gates" {
 		c.flagGates(i, a.Value, f.Type)
@@ -238,8 +230,7 @@ var related = map[string]bounds{
 	"node-monitor-grace-period": {low: "11s"},
 }
 
-// limits returns what to write if a number lies outside of the limits of its flag, and "" if it
-// does not. The value fits its type.
+// limits returns what to write if a number lies outside of its flag's limits, "" if it does not.
 func (p Program) limits(flag, value string) (want string) {
 	l, ok := p.knownLimits.at(flag, p.minor)
 	if !ok {

@@ -81,7 +81,6 @@ func (p Program) Flags() []Flag { return p.flags.in(p.minor) }
 // Gates returns all feature gates that the program knows, sorted by name.
 func (p Program) Gates() []Gate { return p.gates.in(p.minor) }
 
-// version returns the name of a minor.
 func version(minor int) string { return "1." + strconv.Itoa(minor) }
 
 // period is an entry of a table, and the minors in which it holds.
@@ -93,7 +92,6 @@ type period[E any] struct {
 // history holds the entries of each name, the oldest first.
 type history[E any] map[string][]period[E]
 
-// at returns the entry of a name in a minor, and whether there is one.
 func (h history[E]) at(name string, minor int) (entry E, ok bool) {
 	for _, p := range h[name] {
 		if p.first <= minor && minor <= p.last {
@@ -103,7 +101,6 @@ func (h history[E]) at(name string, minor int) (entry E, ok bool) {
 	return entry, false
 }
 
-// in returns the entries of a minor, sorted by name.
 func (h history[E]) in(minor int) (entries []E) {
 	for _, name := range h.names(minor) {
 		e, _ := h.at(name, minor)
@@ -112,7 +109,6 @@ func (h history[E]) in(minor int) (entries []E) {
 	return entries
 }
 
-// names returns the names that a minor has, sorted.
 func (h history[E]) names(minor int) (names []string) {
 	for name := range h {
 		if _, ok := h.at(name, minor); ok {
@@ -134,7 +130,6 @@ var (
 	limitsTable string
 )
 
-// table is all tables after reading.
 type table struct {
 	flags          map[string]history[Flag]  // by program
 	gates          map[string]history[Gate]  // by owner: kubernetes or etcd
@@ -143,7 +138,6 @@ type table struct {
 	oldest, newest int
 }
 
-// tables reads the tables once.
 var tables = sync.OnceValue(func() *table {
 	t := &table{
 		flags: map[string]history[Flag]{}, gates: map[string]history[Gate]{},
@@ -167,7 +161,6 @@ var tables = sync.OnceValue(func() *table {
 	return t
 })
 
-// add adds an entry to the history of its owner.
 func add[E any](all map[string]history[E], owner, name string, p period[E]) {
 	if all[owner] == nil {
 		all[owner] = history[E]{}
@@ -175,8 +168,7 @@ func add[E any](all map[string]history[E], owner, name string, p period[E]) {
 	all[owner][name] = append(all[owner][name], p)
 }
 
-// read calls use with the columns and the minors of each line. It panics if a line does not have so
-// many columns: the tables are part of the program, and a test reads them.
+// read calls use with the columns and the minors of each line, which a test has read before.
 func (t *table) read(text string, columns int, use func(columns []string, first, last int)) {
 	for line := range strings.Lines(text) {
 		if strings.HasPrefix(line, "#") {

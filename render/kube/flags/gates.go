@@ -10,14 +10,12 @@ import (
 	"kiln.dev/kiln/render/text/wording"
 )
 
-// gateSetting is a feature gate that somebody sets.
 type gateSetting struct {
 	name string
 	on   bool
 	arg  int // the index of the flag, -1 for the configuration file
 }
 
-// flagGates reads the value of the flag feature-gates.
 func (c *checker) flagGates(i int, value, kind string) {
 	for entry := range strings.SplitSeq(value, ",") {
 		if entry == "" {
@@ -50,7 +48,6 @@ func (c *checker) fileGates(gates map[string]bool) {
 	c.set = append(fromFile, c.set...)
 }
 
-// reportGate adds a finding about a gate.
 func (c *checker) reportGate(g gateSetting, warning bool, format string, args ...any) {
 	f := Finding{
 		Arg: g.arg, InValue: true, Word: g.name, Message: fmt.Sprintf(format, args...),
@@ -115,7 +112,6 @@ func (c *checker) gated(args []Arg) {
 	}
 }
 
-// absentGate says why the minor has no such gate, and what to do.
 func (c *checker) absentGate(name string) string {
 	found := fmt.Sprintf("is not a feature gate of %s", c)
 	switch before, after := neighbours(c.gates[name], c.minor); {
@@ -135,7 +131,6 @@ func (c *checker) absentGate(name string) string {
 	return found + "; correct its name, or remove it"
 }
 
-// checkNeeds checks that each gate that is on has the gates on that it needs.
 func (c *checker) checkNeeds() {
 	set := map[string]gateSetting{}
 	for _, g := range c.set {

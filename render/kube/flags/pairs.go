@@ -9,8 +9,7 @@ import (
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 )
 
-// pairs checks flags against each other, as the programs do when they start. Values that do not fit
-// alone are reported already.
+// pairs checks flags against each other, as the programs do when they start.
 func (c *checker) pairs(args []Arg) {
 	c.together(args)
 	c.useless(args)
@@ -103,8 +102,7 @@ var opposites = []struct{ program, flag, word, other, todo string }{
 
 const oneOfTwo = "remove one of the two"
 
-// together reports flags that need another one, that exclude another one, and a URL that is not
-// secure.
+// together reports flags that need or exclude another one, and a URL that is not secure.
 func (c *checker) together(args []Arg) {
 	for _, p := range companions {
 		i, value := c.last(args, p.flag, "")

@@ -14,7 +14,6 @@ import (
 	logs "k8s.io/component-base/logs/api/v1"
 )
 
-// kind is a type of flags.
 type kind struct {
 	read func(value string) error // why a program cannot read a value
 	want string                   // what to write then
@@ -94,7 +93,6 @@ const (
 // kindOf are the flags of which the table's type does not say how they are read.
 var kindOf = map[string]string{"eviction-hard": "thresholds", "eviction-soft": "thresholds"}
 
-// plain returns the reader of a type that pflag has.
 func plain(define func(*pflag.FlagSet)) func(string) error {
 	return func(value string) error {
 		set := pflag.NewFlagSet("", pflag.ContinueOnError)
@@ -103,7 +101,6 @@ func plain(define func(*pflag.FlagSet)) func(string) error {
 	}
 }
 
-// of returns the reader of a type with a name of its own.
 func of(newValue func() pflag.Value) func(string) error {
 	return func(value string) error { return newValue().Set(value) }
 }
@@ -211,11 +208,9 @@ var forms = []struct {
 	},
 }
 
-// memory is a reservation of a NUMA node.
 const memory = `(memory|hugepages-\w+)=[0-9.]+[A-Za-z]*`
 
-// wantsRuntimeConfig does what wants does for the flag runtime-config. Method apis checks the
-// names.
+// wantsRuntimeConfig is wants for the flag runtime-config. Method apis checks the names.
 func wantsRuntimeConfig(value string) string {
 	for pair := range strings.SplitSeq(value, ",") {
 		api, on, _ := strings.Cut(pair, "=")

@@ -23,8 +23,7 @@ func (p Program) Words(flag string) (words Words, limited bool) {
 	return p.knownWords.at(flag, p.minor)
 }
 
-// words checks a value against the words that the minor knows for its flag. ok reports whether all
-// is well.
+// words checks a value against the words that the minor knows for its flag.
 func (c *checker) words(i int, a Arg, flag string) (ok bool) {
 	known, limited := c.Words(flag)
 	switch {
@@ -55,7 +54,6 @@ func (c *checker) words(i int, a Arg, flag string) (ok bool) {
 	return ok
 }
 
-// maxWords is how many words a message lists.
 const maxWords = 8
 
 // hintOf returns the end of a message about a word that is not among the known ones.
@@ -144,8 +142,7 @@ func coreGroup(api string) string {
 // stages are the words of runtime-config that stand for many versions.
 var stages = []string{"api/all", "api/alpha", "api/beta", "api/ga"}
 
-// versionsOf returns the end of a message: the versions of a group, or the group that was probably
-// meant.
+// versionsOf returns the versions of a group, or the group that was probably meant.
 func versionsOf(group string, known []string) string {
 	var versions, groups []string
 	for _, name := range known {

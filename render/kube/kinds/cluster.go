@@ -80,7 +80,6 @@ func eachClaim(data []byte, use func(at *yamltext.Location, service, claim strin
 	}
 }
 
-// nodeName checks that a pod names a machine of the cluster.
 func (c *Checker) nodeName(w *walk, o map[string]any, root *yamltext.Location) {
 	spec, _ := o["spec"].(map[string]any)
 	name, _ := spec["nodeName"].(string)
@@ -90,7 +89,6 @@ func (c *Checker) nodeName(w *walk, o map[string]any, root *yamltext.Location) {
 	}
 }
 
-// nameIn returns the name of an object.
 func nameIn(o map[string]any) string {
 	metadata, _ := o["metadata"].(map[string]any)
 	name, _ := metadata["name"].(string)

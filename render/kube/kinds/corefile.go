@@ -60,7 +60,6 @@ var properties = map[string][]string{
 	"transfer": {"to"},
 }
 
-// form is what a word must look like, and how a message says it.
 type form struct {
 	pattern *regexp.Regexp
 	want    string
@@ -89,7 +88,6 @@ var forms = map[string]form{
 	},
 }
 
-// word is a word of a Corefile.
 type word struct {
 	text string
 	line int
@@ -122,8 +120,7 @@ func corefile(text string, in surroundings) string {
 	return r.wrong
 }
 
-// wordsOf cuts a Corefile into words. A number sign begins a comment, and a quote a word with
-// spaces.
+// wordsOf cuts a Corefile into words. # begins a comment, a quote a word with spaces.
 func wordsOf(text string) (out []word) {
 	line := 1
 	var current []rune
@@ -171,7 +168,6 @@ func wordsOf(text string) (out []word) {
 	return out
 }
 
-// corefileReader reads the server blocks of a Corefile up to the first mistake.
 type corefileReader struct {
 	surroundings
 	words    []word
@@ -185,7 +181,6 @@ type corefileReader struct {
 	wrong    string
 }
 
-// fail notes a mistake at the word n.
 func (r *corefileReader) fail(n int, format string, args ...any) {
 	line := 0
 	if n = min(n, len(r.words)-1); n >= 0 {
@@ -194,13 +189,11 @@ func (r *corefileReader) fail(n int, format string, args ...any) {
 	r.wrong = fmt.Sprintf("line %d: ", line) + fmt.Sprintf(format, args...)
 }
 
-// beginsLine reports whether the word n is the first one of its line.
 func (r *corefileReader) beginsLine(n int) bool {
 	return n == 0 || r.words[n].line > r.words[n-1].line
 }
 
-// block reads the zones of a server block and its plugins. Without a brace the block is all the
-// rest.
+// block reads the zones of a server block and its plugins. Without a brace it is all the rest.
 func (r *corefileReader) block() {
 	begin, another := r.at, false
 	first := r.words[begin].text
@@ -266,7 +259,6 @@ func (r *corefileReader) zones(from, to int) {
 	}
 }
 
-// hasPort matches a zone with a port.
 var hasPort = regexp.MustCompile(`:[0-9]+$`)
 
 // snippet reads what stands in the braces after the name of a snippet.
@@ -292,7 +284,6 @@ func (r *corefileReader) snippet(name string) {
 	r.fail(opened, "the brace is never closed")
 }
 
-// plugin reads the line of a plugin, with what stands in braces after it.
 func (r *corefileReader) plugin() {
 	name := r.words[r.at].text
 	known := name == "import" || r.anyPlugin ||
@@ -344,8 +335,7 @@ func (r *corefileReader) property(plugin, name string) bool {
 	return false
 }
 
-// clusterZones notes the zones of the plugin kubernetes at the word n: its own, or those of the
-// block.
+// clusterZones notes the zones of the plugin kubernetes at the word n, its own or the block's.
 func (r *corefileReader) clusterZones(n int) {
 	own := r.words[n+1 : r.at]
 	if i := slices.IndexFunc(own, func(w word) bool {
@@ -363,7 +353,6 @@ func (r *corefileReader) clusterZones(n int) {
 	}
 }
 
-// hasForm reports whether the first word behind a property has its form, and notes it if not.
 func (r *corefileReader) hasForm(plugin, name string) bool {
 	want, formed := forms[plugin+" "+name]
 	if !formed || r.at+1 < len(r.words) && !r.beginsLine(r.at+1) &&
@@ -387,8 +376,7 @@ func isNameServer(text string) bool {
 	return (scheme == "dns" || scheme == "tls") && (wrongPort == nil || wrong == nil)
 }
 
-// resolvers notes what forward does not take for a name server, one that is the pod of CoreDNS
-// itself, and a line without any.
+// resolvers notes what forward takes for no name server, one that is CoreDNS itself, and none.
 func (r *corefileReader) resolvers(n int) {
 	to := 0 // name servers in the line itself, behind the zone
 	for i, w := range r.words[n+1 : r.at] {

@@ -16,7 +16,6 @@ import (
 // providerVersions are the versions of CredentialProviderConfig, and of what its programs answer.
 var providerVersions = []string{"v1", "v1beta1", "v1alpha1"}
 
-// providerRules are the rules of single fields.
 var providerRules, providerRequired = func() (map[string]Rule, map[string][]string) {
 	rules, required := map[string]Rule{}, map[string][]string{}
 	var answers []string
@@ -43,10 +42,8 @@ var providerRules, providerRequired = func() (map[string]Rule, map[string][]stri
 	return rules, required
 }()
 
-// providerDocuments are the rules that concern several fields.
 var providerDocuments = map[string][]Document{"CredentialProviderConfig": {providers}}
 
-// providers checks that names differ, and what each provider says of images and accounts.
 func providers(f *Fault, data []byte) {
 	c, ok := Decode[kubelet.CredentialProviderConfig](data)
 	if !ok {
@@ -71,7 +68,6 @@ func providers(f *Fault, data []byte) {
 	}
 }
 
-// tokens checks the tokens of service accounts that a provider gets.
 func tokens(f *Fault, p *kubelet.CredentialProvider) {
 	t := p.TokenAttributes
 	keys := slices.Concat(t.RequiredServiceAccountAnnotationKeys,

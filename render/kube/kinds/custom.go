@@ -41,7 +41,6 @@ type schema struct {
 	Embedded             bool              `json:"x-kubernetes-embedded-resource"`
 }
 
-// definition is the part of a CustomResourceDefinition that is read.
 type definition struct {
 	Spec struct {
 		Group string `json:"group"`
@@ -188,7 +187,6 @@ func (w *walk) customMap(m map[string]any, s *schema, at *yamltext.Location, roo
 	}
 }
 
-// additional is what a schema says about keys that are no properties.
 type additional struct {
 	schema *schema // nil without one
 	free   bool    // they may have any value
@@ -231,13 +229,11 @@ func (w *walk) customLength(n int, least, most *int, what string, at *yamltext.L
 	}
 }
 
-// typeNames are the types of a schema as messages name them.
 var typeNames = map[string]string{
 	"array": "a list", "boolean": "a boolean", "integer": "a whole number", "number": "a number",
 	"object": "a map", "string": "a string",
 }
 
-// fits reports whether a value has the type of a schema.
 func fits(v any, typ string) bool {
 	switch v := v.(type) {
 	case bool:

@@ -78,7 +78,6 @@ func New(minor int, definitions ...[]byte) *Checker {
 	return c
 }
 
-// kind is the apiVersion and the kind of a document.
 type kind struct{ version, name string }
 
 // Check returns what is wrong with a document. Of a kind that is not known it checks the metadata.
@@ -188,8 +187,7 @@ func (c *Checker) fault(w *walk, at *yamltext.Location) *Fault {
 	}}
 }
 
-// firstLine returns the first line of an error about YAML that says something about the text,
-// without the values that it quotes.
+// firstLine returns the first line of a YAML error about the text, without values.
 func firstLine(err error) string {
 	text := strings.TrimPrefix(yamltext.Message(err), "error converting YAML to JSON: ")
 	text = strings.TrimPrefix(text, "yaml: unmarshal errors:\n")
@@ -216,8 +214,7 @@ func isConfiguration(apiVersion string) bool {
 		group == "apiserver.k8s.io" || strings.HasSuffix(group, ".admission.k8s.io")
 }
 
-// unknownKind reports a kind that its group, one of Kubernetes itself, does not have. Kinds of
-// other groups are custom resources.
+// unknownKind reports a kind that its group does not have. Those of other groups are custom.
 func (w *walk) unknownKind(is kind, at *yamltext.Location) {
 	if is.version == "" || is.name == "" {
 		w.add(at, "apiVersion or kind is missing; write both")
@@ -311,7 +308,6 @@ func isUnstable(apiVersion string) bool {
 	return strings.Contains(apiVersion, "alpha") || strings.Contains(apiVersion, "beta")
 }
 
-// groupOf returns the group of an apiVersion, "" for the core group.
 func groupOf(apiVersion string) string {
 	group, _, found := strings.Cut(apiVersion, "/")
 	if !found {
@@ -320,8 +316,7 @@ func groupOf(apiVersion string) string {
 	return group
 }
 
-// findings returns what the walk found, with the paths that the text has: an element of a list is
-// named if it has a name.
+// findings returns what was found, with the names of elements in the paths.
 func (w *walk) findings(text []byte) []Finding {
 	if len(w.found) == 0 {
 		return nil

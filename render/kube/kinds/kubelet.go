@@ -17,11 +17,9 @@ import (
 	"kiln.dev/kiln/render/text/wording"
 )
 
-// defaultMinimumAge is the default of imageMinimumGCAge.
 const defaultMinimumAge = 2 * time.Minute
 
-// kubeletDocuments are the rules of a kubelet's configuration that concern several fields. Each
-// knows the defaults of the fields that it compares.
+// kubeletDocuments are the rules of several fields, each with their defaults.
 var kubeletDocuments = map[string][]Document{"KubeletConfiguration": {
 	ofKubelet(imageGC),
 	ofKubelet(imageAges),
@@ -78,7 +76,6 @@ func ofKubelet(check func(f *Fault, c *kubelet.KubeletConfiguration)) Document {
 	}
 }
 
-// or returns the value of a field, or its default.
 func or[T any](v *T, byDefault T) T {
 	if v == nil {
 		return byDefault
@@ -147,7 +144,6 @@ func shutdown(f *Fault, c *kubelet.KubeletConfiguration) {
 	}
 }
 
-// allocatable checks which limits the kubelet enforces, and that it knows the cgroups for it.
 func allocatable(f *Fault, c *kubelet.KubeletConfiguration) {
 	cgroups := map[string]string{
 		"pods": "-", "none": "-",
@@ -194,7 +190,6 @@ func reservedCPUs(f *Fault, c *kubelet.KubeletConfiguration) {
 	}
 }
 
-// reservedMemory checks what each NUMA node keeps for the system.
 func reservedMemory(f *Fault, c *kubelet.KubeletConfiguration) {
 	type limit struct {
 		node     int32
@@ -346,7 +341,6 @@ func managerOptions(f *Fault, c *kubelet.KubeletConfiguration) {
 	}
 }
 
-// sysctlPattern matches what allowedUnsafeSysctls may name.
 var sysctlPattern = regexp.MustCompile(
 	`^([a-z0-9]([-_a-z0-9]*[a-z0-9])?[./])*([a-z0-9][-_a-z0-9]*)?[a-z0-9*]$`)
 

@@ -13,7 +13,6 @@ type mistake struct {
 	message string
 }
 
-// mistakes collects what is wrong in one document.
 type mistakes struct{ found []mistake }
 
 func (m *mistakes) add(at *yamltext.Location, format string, args ...any) {
@@ -23,5 +22,4 @@ func (m *mistakes) add(at *yamltext.Location, format string, args ...any) {
 // maxFound is how many mistakes of one document are looked for. The next run finds more.
 const maxFound = 100
 
-// full reports whether enough mistakes were found.
 func (m *mistakes) full() bool { return len(m.found) >= maxFound }

@@ -18,7 +18,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// objectDocuments are the rules of objects, by kind.
 var objectDocuments = map[string][]Document{
 	"Secret":                   {secret},
 	"ConfigMap":                {configMap},
@@ -27,7 +26,6 @@ var objectDocuments = map[string][]Document{
 	"CustomResourceDefinition": {objectDefinition},
 }
 
-// secretKeys are the keys that a type of Secret needs.
 var secretKeys = map[core.SecretType][]string{
 	core.SecretTypeTLS:              {core.TLSCertKey, core.TLSPrivateKeyKey},
 	core.SecretTypeDockercfg:        {core.DockerConfigKey},
@@ -67,7 +65,6 @@ func configMap(f *Fault, data []byte) {
 	}
 }
 
-// size returns the bytes of all values.
 func size[V ~string | ~[]byte](values map[string]V) (sum int) {
 	for _, v := range values {
 		sum += len(v)
@@ -75,7 +72,6 @@ func size[V ~string | ~[]byte](values map[string]V) (sum int) {
 	return sum
 }
 
-// checkSize reports values of more bytes together than a Secret or a ConfigMap may have.
 func checkSize(f *Fault, bytes int) {
 	if bytes > core.MaxSecretSize {
 		f.Report("its values have %d bytes, and the API server takes at most 1 MiB (%d); divide it",
@@ -83,7 +79,6 @@ func checkSize(f *Fault, bytes int) {
 	}
 }
 
-// checkKeys reports keys that no Secret and no ConfigMap can have.
 func checkKeys[V any](f *Fault, values map[string]V) {
 	for _, key := range slices.Sorted(maps.Keys(values)) {
 		if len(validation.IsConfigMapKey(key)) > 0 {
@@ -93,7 +88,6 @@ func checkKeys[V any](f *Fault, values map[string]V) {
 	}
 }
 
-// service reports several ports of which one has no name, or two have one.
 func service(f *Fault, data []byte) {
 	s, ok := Decode[core.Service](data)
 	if !ok || len(s.Spec.Ports) < 2 {
@@ -112,7 +106,6 @@ func service(f *Fault, data []byte) {
 	}
 }
 
-// clusterRoleBinding reports a service account without its namespace.
 func clusterRoleBinding(f *Fault, data []byte) {
 	b, ok := Decode[rbac.ClusterRoleBinding](data)
 	if !ok {
@@ -126,7 +119,6 @@ func clusterRoleBinding(f *Fault, data []byte) {
 	}
 }
 
-// customDefinition is the part of a CustomResourceDefinition that the rules read.
 type customDefinition struct {
 	Metadata struct {
 		Name string `json:"name"`
@@ -148,7 +140,6 @@ type customDefinition struct {
 	} `json:"spec"`
 }
 
-// objectDefinition reports a definition that the API server refuses.
 func objectDefinition(f *Fault, data []byte) {
 	d, ok := Decode[customDefinition](data)
 	if !ok {

@@ -10,7 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// objectRules are the rules of fields in objects that run no pods, and of what all objects have.
 var objectRules = map[string]Rule{
 	"meta/v1.ObjectMeta labels":      {Check: firstBadLabel},
 	"meta/v1.ObjectMeta annotations": {Check: annotations},
@@ -29,7 +28,6 @@ var objectRules = map[string]Rule{
 	"storage/v1.StorageClass reclaimPolicy":     OneOf("Delete", "Retain"),
 }
 
-// objectRequired are the fields in objects that run no pods, and that must not be empty.
 var objectRequired = map[string][]string{
 	"core/v1.ServicePort":        {"port"},
 	"rbac/v1.RoleRef":            {"kind", "name"},

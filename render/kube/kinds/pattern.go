@@ -19,14 +19,12 @@ const (
 	maxWork  = 200_000_000 // steps times characters, for all values of a document
 )
 
-// pattern is a compiled regular expression.
 type pattern struct {
 	*regexp.Regexp
 	steps int
 }
 
-// compile compiles a regular expression of a definition. The pattern has no Regexp if the text is
-// none, or is beyond maxSteps.
+// compile compiles a pattern of a definition, without a Regexp if it is none or beyond maxSteps.
 func compile(text string) (p pattern) {
 	parsed, err := syntax.Parse(text, syntax.Perl)
 	if err != nil {
@@ -55,7 +53,6 @@ func (m *mistakes) definedPatterns(o map[string]any, root *yamltext.Location) {
 	}
 }
 
-// schemaPatterns checks the regular expressions of a schema and of all schemas in it.
 func (m *mistakes) schemaPatterns(v any, at *yamltext.Location) {
 	s, ok := v.(map[string]any)
 	if !ok || m.full() {

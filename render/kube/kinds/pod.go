@@ -14,14 +14,12 @@ import (
 	"kiln.dev/kiln/render/text/wording"
 )
 
-// podOf checks a Pod: what one field of it alone cannot show.
 func podOf(f *Fault, data []byte) {
 	if pod, ok := Decode[core.Pod](data); ok {
 		checkPod(f.Key("spec"), &pod.Spec)
 	}
 }
 
-// workload is an object whose pods have a template.
 type workload struct {
 	Spec struct {
 		Selector *metav1.LabelSelector `json:"selector"`
@@ -37,7 +35,6 @@ type workload struct {
 	} `json:"spec"`
 }
 
-// templateOf checks the pods of a controller or of a Job.
 func templateOf(f *Fault, data []byte) {
 	if w, ok := Decode[workload](data); ok {
 		// A StatefulSet gives its pods a volume for each claim, with the name of the claim.
@@ -49,7 +46,6 @@ func templateOf(f *Fault, data []byte) {
 	}
 }
 
-// jobTemplateOf checks the pods of the Jobs of a CronJob.
 func jobTemplateOf(f *Fault, data []byte) {
 	if w, ok := Decode[workload](data); ok {
 		at := f.Key("spec", "jobTemplate", "spec", "template", "spec")
@@ -58,7 +54,6 @@ func jobTemplateOf(f *Fault, data []byte) {
 	}
 }
 
-// selectsOwn reports a selector that does not select the template's own pods.
 func selectsOwn(f *Fault, data []byte) {
 	w, ok := Decode[workload](data)
 	if !ok || w.Spec.Selector == nil {
@@ -77,7 +72,6 @@ func selectsOwn(f *Fault, data []byte) {
 	}
 }
 
-// restartsAlways reports a restartPolicy that pods of a controller cannot have.
 func restartsAlways(f *Fault, data []byte) {
 	w, ok := Decode[workload](data)
 	if !ok {
@@ -90,7 +84,6 @@ func restartsAlways(f *Fault, data []byte) {
 	}
 }
 
-// restartsNotAlways reports a restartPolicy that the pods of a Job cannot have.
 func restartsNotAlways(f *Fault, data []byte) {
 	if w, ok := Decode[workload](data); ok {
 		checkJobRestart(f.Key("spec", "template", "spec"), &w.Spec.Template.Spec)
@@ -111,8 +104,7 @@ func backSteps(v any) string {
 	return ""
 }
 
-// checkPod reports what is wrong with the containers and volumes of a pod. claims are volumes that
-// the pod has besides its own.
+// checkPod reports what is wrong with a pod. claims are volumes besides its own.
 func checkPod(f *Fault, spec *core.PodSpec, claims ...string) {
 	if len(spec.Containers) == 0 {
 		f.Report("containers is missing; a pod needs one")
@@ -144,7 +136,6 @@ func checkPod(f *Fault, spec *core.PodSpec, claims ...string) {
 	}
 }
 
-// sources returns the number of sources that a volume names.
 func sources(v *core.VolumeSource) (n int) {
 	all := reflect.ValueOf(v).Elem()
 	for i := range all.NumField() {
@@ -169,8 +160,7 @@ func checkSeccomp(f *Fault, p *core.SeccompProfile) {
 	}
 }
 
-// firstComparison is the first minor whose tolerations compare numbers, with the feature gate
-// TaintTolerationComparisonOperators.
+// firstComparison is the first minor with the gate TaintTolerationComparisonOperators.
 const firstComparison = 35
 
 // checkTolerations reports operators that the minor does not have. Whether a later minor takes them
@@ -187,7 +177,6 @@ func checkTolerations(f *Fault, tolerations []core.Toleration) {
 	}
 }
 
-// pod is a pod while its containers are checked.
 type pod struct {
 	spec    *core.PodSpec
 	volumes map[string]bool
@@ -242,7 +231,6 @@ func (p *pod) checkContainer(f *Fault, c *core.Container, initial bool) {
 	probe("startupProbe", c.StartupProbe, true)
 }
 
-// checkPorts reports ports with one name, and ports of the host that differ from the container's.
 func (p *pod) checkPorts(f *Fault, c *core.Container) {
 	names := map[string]bool{}
 	for i := range c.Ports {
@@ -258,7 +246,6 @@ func (p *pod) checkPorts(f *Fault, c *core.Container) {
 	}
 }
 
-// checkMounts reports mounts of volumes that the pod does not have, and paths with two mounts.
 func (p *pod) checkMounts(f *Fault, c *core.Container) {
 	paths := map[string]bool{}
 	for i := range c.VolumeMounts {
@@ -275,7 +262,6 @@ func (p *pod) checkMounts(f *Fault, c *core.Container) {
 	}
 }
 
-// checkResources reports negative quantities, and requests above their limits.
 func checkResources(f *Fault, r *core.ResourceRequirements) {
 	for _, list := range []struct {
 		name   string

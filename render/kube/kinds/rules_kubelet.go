@@ -22,7 +22,6 @@ import (
 // pkg/kubelet/cm/cpumanager. Rules that hold only with or without a feature gate are not here.
 // testdata/kinds/kubelet.yaml has values for each rule that one of them refuses and accepts.
 
-// kubeletRules are the rules of single fields of KubeletConfiguration.
 var kubeletRules = inType("config/v1beta1.KubeletConfiguration ", map[string]Rule{
 	"cgroupDriver": OneOf("cgroupfs", "systemd"),
 	// Each part of the path is a slice (pkg/kubelet/cm/cgroup_manager_linux.go: ToSystemd).
@@ -126,8 +125,7 @@ func lasting(least, most time.Duration) Rule {
 	}}
 }
 
-// each applies a rule to every value of a map of strings, and returns what is wrong with the first
-// one in the order of its keys.
+// each applies a rule to each value of a map, and returns what is wrong with the first by key.
 func each(v any, check func(key, value string) string) string {
 	m, _ := v.(map[string]any)
 	var keys []string
@@ -144,7 +142,6 @@ func each(v any, check func(key, value string) string) string {
 	return ""
 }
 
-// reservable are the resources that can be reserved for the system.
 var reservable = []string{"cpu", "memory", "ephemeral-storage", "pid"}
 
 func reserved(v any) string {
@@ -156,7 +153,6 @@ func reserved(v any) string {
 	})
 }
 
-// amount returns why a string is not a quantity of 0 or more.
 func amount(value string) string {
 	q, err := wording.ParseQuantity(value)
 	switch {
@@ -168,7 +164,6 @@ func amount(value string) string {
 	return ""
 }
 
-// byteSize returns why a value is not a number of bytes.
 func byteSize(v any) string {
 	s, _ := v.(string)
 	q, err := wording.ParseQuantity(s)
@@ -196,8 +191,7 @@ func qosReserved(v any) string {
 	})
 }
 
-// olderNames are the names of two suites that Kubernetes takes beside those of Go:
-// component-base/cli/flag/ciphersuites_flag.go.
+// olderNames are two suites beside those of Go: component-base/cli/flag/ciphersuites_flag.go.
 var olderNames = []string{
 	"TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305", "TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305",
 }
@@ -264,7 +258,6 @@ func unlike(pattern, message string) Rule {
 	}}
 }
 
-// cpuList returns why a value is not a list of CPUs such as 0-3,8.
 func cpuList(v any) string {
 	s, _ := v.(string)
 	for part := range strings.SplitSeq(s, ",") {
@@ -298,7 +291,6 @@ func eachSignal(v any, check func(signal, value string) string) string {
 	})
 }
 
-// thresholds returns what is wrong with the amounts that are to stay free.
 func thresholds(v any) string {
 	return eachSignal(v, func(signal, value string) string {
 		if percent, ok, wrong := percentage(value); wrong != "" {
@@ -322,7 +314,6 @@ func thresholds(v any) string {
 	})
 }
 
-// reclaims returns what is wrong with the amounts that an eviction is to free.
 func reclaims(v any) string {
 	return eachSignal(v, func(_, value string) string {
 		if percent, ok, wrong := percentage(value); wrong != "" {
@@ -337,8 +328,7 @@ func reclaims(v any) string {
 	})
 }
 
-// percentage returns the number before a percent sign. ok reports whether there is a sign, and
-// wrong says why the rest is no number.
+// percentage returns the number before a percent sign, if there is one, and what is wrong with it.
 func percentage(value string) (percent float64, ok bool, wrong string) {
 	digits, ok := strings.CutSuffix(value, "%")
 	if !ok {
@@ -351,7 +341,6 @@ func percentage(value string) (percent float64, ok bool, wrong string) {
 	return percent, true, ""
 }
 
-// gracePeriods returns what is wrong with the times that a soft threshold waits.
 func gracePeriods(v any) string {
 	return eachSignal(v, func(_, value string) string {
 		d, err := time.ParseDuration(value)

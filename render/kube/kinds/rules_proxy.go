@@ -14,7 +14,6 @@ import (
 // validation, read at 1.36.3. testdata/kinds/kube-proxy.yaml has values for each that are refused
 // and accepted.
 
-// proxyRules are the rules of fields of KubeProxyConfiguration, and of the types in it.
 var proxyRules = inType("config/v1alpha1.", map[string]Rule{
 	"KubeProxyConfiguration bindAddress":        {Check: address},
 	"KubeProxyConfiguration configSyncPeriod":   duration,
@@ -37,12 +36,10 @@ var proxyRules = inType("config/v1alpha1.", map[string]Rule{
 // duration is the rule of a duration that is not negative; 0 stands for the default.
 var duration = lasting(0, math.MaxInt64)
 
-// proxyDocuments are the rules that concern several fields.
 var proxyDocuments = map[string][]Document{"KubeProxyConfiguration": {
 	proxyModes, proxyPeriods, nodePorts,
 }}
 
-// proxySettings is the part of KubeProxyConfiguration that these rules read.
 type proxySettings struct {
 	Mode            string `json:"mode"`
 	DetectLocalMode string `json:"detectLocalMode"`
@@ -65,7 +62,6 @@ type proxySettings struct {
 	} `json:"ipvs"`
 }
 
-// proxySync is how often kube-proxy writes its rules, in one mode.
 type proxySync struct {
 	SyncPeriod    string `json:"syncPeriod"`
 	MinSyncPeriod string `json:"minSyncPeriod"`
@@ -142,7 +138,6 @@ var defaultMinSyncPeriod = map[string]time.Duration{
 	"iptables": time.Second, "nftables": time.Second,
 }
 
-// lengthOf returns a duration, 0 if it cannot be read.
 func lengthOf(s string) time.Duration {
 	d, _ := time.ParseDuration(s)
 	return d
@@ -195,7 +190,6 @@ func nodePorts(f *Fault, data []byte) {
 	}
 }
 
-// network returns why a string is not a network.
 func network(s string) string {
 	if _, err := netip.ParsePrefix(s); err != nil {
 		return Show(s) + " is not a network such as 10.0.0.0/24"

@@ -16,10 +16,8 @@ import (
 // NewLeaderElector. testdata/kinds/kube-scheduler.yaml has values for each that are refused and
 // accepted.
 
-// percent is the rule of a number that is a percentage, or a weight of one.
 var percent = Within(0, 100)
 
-// schedulerRules are the rules of fields of KubeSchedulerConfiguration, and of the types in it.
 var schedulerRules = inType("config/v1.", map[string]Rule{
 	"DefaultPreemptionArgs minCandidateNodesAbsolute":     NotNegative,
 	"DefaultPreemptionArgs minCandidateNodesPercentage":   percent,
@@ -42,12 +40,10 @@ var schedulerRules = inType("config/v1.", map[string]Rule{
 	"config/v1alpha1.LeaderElectionConfiguration resourceLock": OneOf("leases"),
 })
 
-// schedulerDocuments are the rules that concern several fields.
 var schedulerDocuments = map[string][]Document{"KubeSchedulerConfiguration": {
 	schedulerTimes, schedulerProfiles, schedulerExtenders,
 }}
 
-// schedulerSettings is the part of KubeSchedulerConfiguration that these rules read.
 type schedulerSettings struct {
 	PodInitialBackoffSeconds *int64 `json:"podInitialBackoffSeconds"`
 	PodMaxBackoffSeconds     *int64 `json:"podMaxBackoffSeconds"`
@@ -85,7 +81,6 @@ type schedulerPlugin struct {
 	Name string `json:"name"`
 }
 
-// schedulerTimes checks times against each other, with their defaults.
 func schedulerTimes(f *Fault, data []byte) {
 	c, ok := Decode[schedulerSettings](data)
 	if !ok {
@@ -172,7 +167,6 @@ var schedulerPlugins = []string{
 	"TopologyPlacementGenerator", "VolumeBinding", "VolumeRestrictions", "VolumeZone",
 }
 
-// removedPlugins are those whose work NodeVolumeLimits does.
 var removedPlugins = []string{"AzureDiskLimits", "CinderLimits", "EBSLimits", "GCEPDLimits"}
 
 // pluginName reports the name of a plugin that is removed, or almost that of another.
@@ -184,7 +178,6 @@ func pluginName(f *Fault, name string) {
 	}
 }
 
-// schedulerExtenders checks what kube-scheduler asks other servers.
 func schedulerExtenders(f *Fault, data []byte) {
 	c, ok := Decode[schedulerSettings](data)
 	if !ok {

@@ -15,7 +15,6 @@ import (
 // 1.36.3: k8s.io/kubernetes/plugin/pkg/admission/eventratelimit/apis/eventratelimit/validation.
 // settings.go asks its own validators about its other files.
 
-// settingRules are the rules of fields of the settings of the API server.
 var settingRules = map[string]Rule{
 	"eventratelimit/v1alpha1.Limit type": OneOf("Server", "Namespace", "User",
 		"SourceAndObject"),
@@ -25,7 +24,6 @@ var settingRules = map[string]Rule{
 	"eventratelimit/v1alpha1.Limit cacheSize": NotNegative,
 }
 
-// settingRequired are the fields of the settings that must not be empty.
 var settingRequired = map[string][]string{
 	"audit/v1.Policy": {"rules"},
 	"apiserver/v1.AdmissionPluginConfiguration": {"name"},
@@ -45,7 +43,6 @@ var bareSettings = map[string]struct {
 	}},
 }
 
-// admission checks the settings of each admission plugin, which have kinds of their own.
 func (c *Checker) admission(w *walk, o map[string]any, root *yamltext.Location) {
 	plugins, _ := o["plugins"].([]any)
 	seen := map[string]bool{}
@@ -87,7 +84,6 @@ func (c *Checker) admission(w *walk, o map[string]any, root *yamltext.Location) 
 	}
 }
 
-// pluginArgs checks the arguments of each plugin of a scheduler, which have kinds of their own.
 func (c *Checker) pluginArgs(w *walk, o map[string]any, root *yamltext.Location) {
 	const schedulers = "kubescheduler.config.k8s.io/v1"
 	profiles, _ := o["profiles"].([]any)

@@ -10,8 +10,7 @@ import (
 	"kiln.dev/kiln/render/text/wording"
 )
 
-// scalar returns why a value does not have one of the types of fields.txt that have no fields, ""
-// if it has it.
+// scalar returns why a value does not have a type of fields.txt without fields, "" if it has.
 func scalar(v any, typ string) string {
 	switch typ {
 	case "any":
@@ -61,14 +60,12 @@ func scalar(v any, typ string) string {
 	return ""
 }
 
-// sizes are the lowest and the highest number of a whole type.
 var sizes = map[string][2]float64{
 	"int32": {math.MinInt32, math.MaxInt32}, "int64": {math.MinInt64, math.MaxInt64},
 	"int": {math.MinInt64, math.MaxInt64}, "uint8": {0, math.MaxUint8},
 	"uint32": {0, math.MaxUint32}, "uint64": {0, math.MaxUint64}, "uint": {0, math.MaxUint64},
 }
 
-// wholeNumber returns why a value is no number of a whole type.
 func wholeNumber(v any, typ string) string {
 	n, ok := v.(int64)
 	if !ok {
@@ -80,7 +77,6 @@ func wholeNumber(v any, typ string) string {
 	return ""
 }
 
-// wrongQuantity returns why a value is no quantity.
 func wrongQuantity(v any) string {
 	switch v := v.(type) {
 	case int64, float64:

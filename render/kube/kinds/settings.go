@@ -108,8 +108,7 @@ func authentication(c *apiserver.AuthenticationConfiguration) field.ErrorList {
 		authenticationcel.NewDefaultCompiler(), c, nil)
 }
 
-// authorization leaves out what the validator says of a file of this computer: that of the machine
-// is another.
+// authorization leaves out what the validator says of a file of this computer.
 func authorization(c *apiserver.AuthorizationConfiguration) field.ErrorList {
 	errs := validation.ValidateAuthorizationConfiguration(
 		authorizationcel.NewDefaultCompiler(), nil, c, authorizers, sets.New("Webhook"))

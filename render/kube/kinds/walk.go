@@ -71,8 +71,7 @@ func (w *walk) value(v any, typ string, at *yamltext.Location) {
 // hasFields reports whether a type is a Go struct, maybe an empty one.
 func hasFields(typ string) bool { return strings.Contains(typ, ".") }
 
-// structure checks the fields of a map that has a type with fields, by the table of fields and the
-// table of rules.
+// structure checks the fields of a map by the tables of fields and of rules.
 func (w *walk) structure(m map[string]any, typ string, at *yamltext.Location) {
 	wrong := map[string]bool{}
 	for _, key := range slices.Sorted(maps.Keys(m)) {
@@ -147,8 +146,7 @@ func isEmpty(v any) bool {
 // a new object; an object whose owner is not there is deleted.
 var serversOwn = []string{"resourceVersion", "uid", "managedFields", "ownerReferences"}
 
-// controllerUID is batch.ControllerUidLabel of k8s.io/api/batch/v1, whose package makes the program
-// 300 kB larger.
+// controllerUID is batch.ControllerUidLabel, whose package makes the program 300 kB larger.
 const controllerUID = "batch.kubernetes.io/controller-uid"
 
 // remains are fields with which an object belongs to others of the cluster that it was read from,

@@ -15,7 +15,6 @@ import (
 // 1.36.3. A static pod that breaks one is refused by the kubelet; a Deployment is refused by the
 // API server.
 
-// workloadRules are the rules of fields in pods, and in objects that run pods.
 var workloadRules = map[string]Rule{
 	"core/v1.PodSpec restartPolicy": OneOf("Always", "OnFailure", "Never"),
 	"core/v1.PodSpec dnsPolicy": OneOf("ClusterFirst", "ClusterFirstWithHostNet", "Default",
@@ -75,13 +74,10 @@ var workloadRules = map[string]Rule{
 	"batch/v1.CronJobSpec concurrencyPolicy": OneOf("Allow", "Forbid", "Replace"),
 }
 
-// profileType is the rule of the origin of a profile of seccomp or AppArmor.
 var profileType = OneOf("RuntimeDefault", "Unconfined", "Localhost")
 
-// userID is the rule of a user's or group's number.
 var userID = Within(0, 1<<31-1)
 
-// workloadRequired are the fields in pods, and in objects that run pods, that must not be empty.
 var workloadRequired = map[string][]string{
 	"core/v1.Container":            {"name"},
 	"core/v1.ContainerPort":        {"containerPort"},
@@ -98,7 +94,6 @@ var workloadRequired = map[string][]string{
 	"batch/v1.CronJobSpec":         {"schedule"},
 }
 
-// workloadDocuments are the rules of objects with pods.
 var workloadDocuments = map[string][]Document{
 	"Pod":         {podOf},
 	"Deployment":  {templateOf, selectsOwn, restartsAlways},

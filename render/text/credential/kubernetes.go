@@ -17,8 +17,7 @@ var (
 			`["']?[ \t]*:[ \t]*["']?([^\s"',}#]+)`)
 )
 
-// kubeconfigUser matches a kubeconfig whose user has a token or a password, anywhere in a text and
-// at any depth.
+// kubeconfigUser matches a user with a token or a password in a kubeconfig at any depth.
 func kubeconfigUser(text []byte) string {
 	has := func(word string) bool { return bytes.Contains(text, []byte(word)) }
 	if !has("contexts") && !has("users") || !has("token") && !has("password") &&
@@ -60,8 +59,7 @@ func blocks(text []byte, pattern *regexp.Regexp) iter.Seq[[]byte] {
 	}
 }
 
-// bracesLength returns the length of the braces at the beginning of a text with all that they
-// enclose; 0 if there are none.
+// bracesLength returns the length of the braces that begin a text; 0 if none do.
 func bracesLength(text []byte) int {
 	depth := 0
 	for i, c := range text {
@@ -86,8 +84,7 @@ func column(key []byte) int {
 	return bytes.IndexFunc(key, func(r rune) bool { return !strings.ContainsRune(" \t\r\n-{,", r) })
 }
 
-// deeperLength returns the length of the rest of a line, with the lines below it that are indented
-// deeper than a column.
+// deeperLength returns the length of a line's rest with the deeper lines below it.
 func deeperLength(text []byte, column int) int {
 	end := 0
 	for first := true; end < len(text); first = false {
@@ -112,8 +109,7 @@ var (
 		`[ \t]*(?:[>|][+-]?\s+)?["']?([^\s"',}#]+)`)
 )
 
-// secretObject matches a Secret of Kubernetes that has values. A Secret that sops encrypted has
-// none.
+// secretObject matches a Secret with values which sops has not encrypted.
 func secretObject(text []byte) string {
 	if !secretKind.Match(text) {
 		return ""

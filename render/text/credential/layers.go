@@ -55,7 +55,6 @@ func Layers(content []byte) iter.Seq[Layer] {
 	}
 }
 
-// walk is one walk through the layers of a content.
 type walk struct {
 	yield func(Layer) bool
 	left  int // bytes that may still be unpacked; negative if something was not read
@@ -99,8 +98,7 @@ func (w *walk) visit(l Layer) bool {
 	return true
 }
 
-// below visits a layer that was unpacked from another, within the budget. It reports whether the
-// walk goes on.
+// below visits a layer that was unpacked, within the budget, and reports whether to go on.
 func (w *walk) below(l Layer, packing string, content []byte) bool {
 	if len(content) == 0 {
 		return true
@@ -112,7 +110,6 @@ func (w *walk) below(l Layer, packing string, content []byte) bool {
 	return w.visit(Layer{Content: content, Packing: addPacking(l, packing)})
 }
 
-// addPacking returns the packing of what was unpacked from a layer.
 func addPacking(l Layer, packing string) []string { return append(slices.Clip(l.Packing), packing) }
 
 // gunzip returns at most limit bytes. Of damaged data it returns the beginning that can be read.
@@ -126,8 +123,7 @@ func gunzip(content []byte, limit int) []byte {
 	return out
 }
 
-// dataURLs returns the data URLs in a text that have escaped characters (RFC 3986, section 2.1),
-// without the escapes.
+// dataURLs returns the data URLs with escapes in a text (RFC 3986, 2.1), without these.
 func dataURLs(text []byte) iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
 		for {
@@ -148,7 +144,6 @@ func dataURLs(text []byte) iter.Seq[[]byte] {
 	}
 }
 
-// unescape replaces the escapes of a URL by their characters.
 func unescape(url []byte) []byte {
 	out := make([]byte, 0, len(url))
 	for i := 0; i < len(url); i++ {
@@ -234,8 +229,7 @@ func runs(text []byte) iter.Seq[[]byte] {
 	}
 }
 
-// behindPath returns the parts of a long run after its first slashes: they may be the last part of
-// a URL.
+// behindPath returns the parts of a long run after its first slashes, the end of a URL maybe.
 func behindPath(run []byte) iter.Seq[[]byte] {
 	const long, parts, near = 40, 3, 64
 	return func(yield func([]byte) bool) {
@@ -295,8 +289,7 @@ func (g *gap) read(text []byte, at int) {
 	}
 }
 
-// fromBase64 decodes a run in either alphabet. The next line may begin with a word that has
-// characters of the other one.
+// fromBase64 decodes a run in either alphabet. A word of the other one may begin its next line.
 func fromBase64(run []byte) []byte {
 	if len(run)%4 == 1 {
 		run = run[:len(run)-1]

@@ -152,7 +152,6 @@ func hinted(text []byte) (rows uint64) {
 	return rows
 }
 
-// in returns the name of the credential of this form that a text holds, or an empty string.
 func (f *form) in(text []byte) string {
 	if f.pattern == nil {
 		return f.match(text)
@@ -179,10 +178,8 @@ var placeholder = regexp.MustCompile(`(?i)^(|~|null|none|[$<{%\[(].*|[x*.…_-]+
 	`redacted.*|.*omitted.*|(your|my|the)?[._-]?(password|passwd|pass|pw|secret|token)|` +
 	`change[._-]?me|example)$`)
 
-// hasDigit reports whether a secret part has a digit. Without a digit it is a word.
 func hasDigit(secret []byte) bool { return bytes.ContainsAny(secret, "0123456789") }
 
-// userAndPassword reports whether a secret part is a user and a password in base64.
 func userAndPassword(secret []byte) bool {
 	plain, err := base64.RawStdEncoding.DecodeString(strings.TrimRight(string(secret), "="))
 	user, password, both := bytes.Cut(plain, []byte(":"))
@@ -194,7 +191,6 @@ func userAndPassword(secret []byte) bool {
 var userInURL = regexp.MustCompile(
 	`\b[a-z][a-z0-9+.-]*://[^/\s:@"'<>]*:([^/\s@"'<>]+)@([\w\[][^/\s]*)`)
 
-// urlPassword matches a URL with a password. An image with a tag and a digest looks like one.
 func urlPassword(text []byte) string {
 	// The pattern is slow, and only a URL with an @ before its path can match it.
 	for rest, hasUser := text, false; !hasUser; {
@@ -215,7 +211,6 @@ func urlPassword(text []byte) string {
 
 var bareToken = regexp.MustCompile(`^[a-z0-9]{6}\.([a-z0-9]{16})$`)
 
-// tokenAlone matches a file that has a bootstrap token and nothing else.
 func tokenAlone(text []byte) string {
 	const most = 64
 	if len(text) > most {
@@ -233,7 +228,6 @@ const (
 	derInteger  = 0x02
 )
 
-// derKey matches a private key in DER.
 func derKey(text []byte) string {
 	const most = 16 << 10
 	if len(text) < 2 || text[0] != derSequence || len(text) > most {
@@ -261,7 +255,6 @@ func derKey(text []byte) string {
 var clusterName = regexp.MustCompile(
 	`(?m)(?:^|[,{]\s*)["']?name["']?\s*:\s*["']?([a-z0-9][a-z0-9.-]{0,62})`)
 
-// bundleName returns the name of a bundle's cluster.
 func bundleName(text []byte) string {
 	if found := clusterName.FindSubmatch(text); found != nil {
 		return string(found[1])

@@ -25,7 +25,6 @@ const (
 // form matches every string that the parser of Kubernetes reads as a number, and its exponent.
 var form = regexp.MustCompile(`^[+-]?[0-9.]+(?:[numkMGTPE]|[KMGTPE]i|[eE]([+-]?[0-9]+))?$`)
 
-// errBounds comes for a quantity beyond the bounds.
 var errBounds = errors.New("has too many digits or too large an exponent")
 
 // ParseQuantity reads a quantity as Kubernetes does, and fails for one beyond the bounds.

@@ -58,7 +58,6 @@ func hidden(r rune) bool {
 		unicode.In(r, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)
 }
 
-// hex returns a number in hexadecimal with that many digits.
 func hex(r rune, digits int) string {
 	text := make([]byte, digits)
 	for i := range text {

@@ -161,7 +161,6 @@ func isUnclear(part []byte) bool {
 	return len(value) > 0 && (value[0] != '#' || rest[0] == '#')
 }
 
-// part checks one part of a stream.
 func (u Use) part(text []byte) *Excess {
 	if n := countMarks(text); n > maxMarks {
 		return &Excess{1, 1, fmt.Sprintf("the document has about %d lines and elements of lists; "+
@@ -193,8 +192,7 @@ func (u Use) Node(value *yaml.Node) *Excess {
 	return c.excess
 }
 
-// countMarks returns at least the number of values of a document, save for those that lie in each
-// other in one line.
+// countMarks returns at least the number of values, save for those in each other in one line.
 func countMarks(text []byte) (n int) {
 	for i, c := range text {
 		switch c {
@@ -223,8 +221,7 @@ const (
 // tiny matches a number with an exponent that makes it tiny.
 var tiny = regexp.MustCompile(`[eE]-[0-9]{3}`)
 
-// isSmall reports whether a text is so small and plain that it has no excess. A text with zeros may
-// be UTF-16.
+// isSmall reports whether a text has no excess for sure. One with zeros may be UTF-16.
 func isSmall(text []byte) bool {
 	if len(text) > smallBytes || countMarks(text) > smallMarks ||
 		bytes.ContainsAny(text, "*\x00") ||
@@ -245,11 +242,9 @@ func isSmall(text []byte) bool {
 	return !tiny.Match(text)
 }
 
-// atLine matches where the parser found a mistake.
 var atLine = regexp.MustCompile(`line (\d+): `)
 
-// unreadable returns why the parser's error makes a text too much to read. The error may quote a
-// value, so it is not shown.
+// unreadable returns why a parser's error makes a text too much to read, without its values.
 func (u Use) unreadable(text []byte, err error) *Excess {
 	e := &Excess{1, 1, "the file is not valid YAML; correct it"}
 	if m := atLine.FindStringSubmatch(err.Error()); m != nil { // none in the first line

@@ -19,14 +19,12 @@ type size struct {
 // int64 can count.
 const most = 1 << 40
 
-// add adds what lies in a node.
 func (s *size) add(below size) {
 	s.values = min(s.values+below.values, most)
 	s.bytes = min(s.bytes+below.bytes, most)
 	s.levels = max(s.levels, below.levels+1)
 }
 
-// count counts the values of a document.
 type count struct {
 	use    Use
 	sizes  map[*yaml.Node]size // of the nodes that are named by anchors
@@ -106,7 +104,6 @@ func (c *count) alias(n *yaml.Node) size {
 	return s
 }
 
-// report notes an excess at a node.
 func (c *count) report(n *yaml.Node, format string, args ...any) {
 	c.excess = &Excess{n.Line, n.Column, fmt.Sprintf(format, args...)}
 }

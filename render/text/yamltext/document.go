@@ -60,8 +60,7 @@ func Unpack(docs []Document) (all []Document) {
 	return all
 }
 
-// reach follows a path as far as it leads. It returns the value there, the node of its key if it
-// has one, and the number of steps.
+// reach follows a path as far as it leads: the value, its key's node, and the number of steps.
 func (d Document) reach(p Path) (value, key *yaml.Node, steps int) {
 	value = d.root
 	for i, s := range p {

@@ -101,7 +101,6 @@ type reader struct {
 
 func newReader(known []string) *reader { return &reader{known: known, opened: true} }
 
-// document reads lines up to the first fault.
 func (r *reader) document(text []byte) {
 	for line := range bytes.Lines(text) {
 		r.number++
@@ -119,7 +118,6 @@ type level struct {
 	line   int // the last line with a key or dash of it
 }
 
-// opener is the place of a quote or bracket, and the indentation of its line.
 type opener struct {
 	char         byte
 	line, column int
@@ -138,17 +136,14 @@ type literal struct {
 	filled bool
 }
 
-// report records the fault. at is the index of its byte in the line.
 func (r *reader) report(line []byte, at int, message string) {
 	if r.fault == nil {
 		r.fault = &Fault{r.number, column(line, at), message}
 	}
 }
 
-// column returns the column of a byte of a line.
 func column(line []byte, at int) int { return utf8.RuneCount(line[:at]) + 1 }
 
-// reportOpen records a quote or bracket that is not closed.
 func (r *reader) reportOpen(o opener, message string) {
 	if r.fault == nil {
 		r.fault = &Fault{o.line, o.column, message}
@@ -166,7 +161,6 @@ func (r *reader) end() {
 	}
 }
 
-// isKnown reports whether a message may name a key.
 func (r *reader) isKnown(key []byte) bool { return slices.Contains(r.known, string(key)) }
 
 // Parts of the parsers' messages that quote the document.

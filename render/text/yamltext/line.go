@@ -29,7 +29,6 @@ const noSpace = `the space behind the dash is missing; write "- "`
 // IsConflict reports whether a line is what git writes into a file that it could not merge.
 func IsConflict(line []byte) bool { return conflict.Match(line) }
 
-// line reads one line of the document.
 func (r *reader) line(text []byte) {
 	indent := len(text) - len(bytes.TrimLeft(text, " "))
 	rest := text[indent:]
@@ -123,12 +122,10 @@ func (r *reader) block(text []byte, at int) {
 	}
 }
 
-// isDash reports whether a line begins with the dash of a list item.
 func isDash(text []byte) bool {
 	return len(text) > 0 && text[0] == '-' && (len(text) == 1 || text[1] == ' ')
 }
 
-// keyOf returns the key at the beginning of a line with its colon, nil if there is none.
 func keyOf(text []byte) []byte {
 	for _, form := range []*regexp.Regexp{keyStart, quotedKey} {
 		if m := form.Find(text); m != nil {
@@ -212,14 +209,12 @@ func spaces(n int) string {
 	return fmt.Sprintf("%d spaces", n)
 }
 
-// reportAlone reports a line before the current one, to which a key with the same indentation shows
-// that it was to be a key.
+// reportAlone reports a line before the current one that was to be a key beside it.
 func (r *reader) reportAlone(before *alone) {
 	r.reportNoKey(before.text, before.at)
 	r.fault.Line = before.number
 }
 
-// reportNoKey reports a line of a map that has no key.
 func (r *reader) reportNoKey(text []byte, at int) {
 	rest := bytes.TrimSpace(comment.ReplaceAll(text[at:], nil))
 	first := word.Find(rest)

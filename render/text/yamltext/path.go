@@ -33,7 +33,6 @@ const (
 	flagWhole                    // the whole string --v=...
 )
 
-// dashes begin a flag.
 const dashes = "--"
 
 // nameKeys are the keys under which the elements of lists have their names.
@@ -126,8 +125,7 @@ func (d Document) PathAt(at *Location) Path {
 	return append(slices.Clip(p), s)
 }
 
-// next reads the first step of a path that leads on from n. It returns the step and the text after
-// it.
+// next reads the first step of a path from n, and returns the text after it.
 func next(n *yaml.Node, text string) (s segment, rest string) {
 	if inner, after, ok := strings.Cut(text, "]"); ok && inner != "" && inner[0] == '[' {
 		inner = inner[1:]
@@ -156,14 +154,12 @@ func next(n *yaml.Node, text string) (s segment, rest string) {
 	return s, text[len(key):]
 }
 
-// startsWithKey reports whether the first key of a path is key.
 func startsWithKey(path, key string) bool {
 	rest, ok := strings.CutPrefix(path, key)
 	return ok && (rest == "" || rest[0] == '.' || rest[0] == '[')
 }
 
-// element returns the step to the i-th element of a list: by the element's name or flag, unless
-// another element has the same.
+// element returns the step to an element of a list, by its name or flag if no other has it.
 func element(n *yaml.Node, i int) segment {
 	s := segment{kind: byNumber, key: strconv.Itoa(i), index: i}
 	value, _ := s.step(n)
@@ -282,7 +278,6 @@ func (s segment) step(n *yaml.Node) (value, key *yaml.Node) {
 	}, nil
 }
 
-// stringAt returns a string that stands where n does.
 func stringAt(text string, n *yaml.Node) *yaml.Node {
 	return &yaml.Node{
 		Kind: yaml.ScalarNode, Tag: "!!str", Style: yaml.SingleQuotedStyle, Value: text,
@@ -290,7 +285,6 @@ func stringAt(text string, n *yaml.Node) *yaml.Node {
 	}
 }
 
-// flag looks for a flag in all commands of a document.
 func (d Document) flag(name string) (Path, *wording.Unknown) {
 	var found Path
 	var known []string
@@ -321,7 +315,6 @@ func (d Document) flag(name string) (Path, *wording.Unknown) {
 	return found, nil
 }
 
-// below returns the path of a key below p.
 func (p Path) below(key string) Path {
 	return append(slices.Clip(p), segment{kind: byKey, key: key})
 }

@@ -138,8 +138,7 @@ func divided(stream []byte) *Excess {
 	return second(stream)
 }
 
-// second returns the first document in brackets behind which another value stands. Parsers read the
-// first alone.
+// second returns the first document in brackets with another value behind it.
 func second(stream []byte) *Excess {
 	for _, doc := range Split(stream) {
 		text := bytes.TrimSpace(doc)
@@ -165,7 +164,6 @@ func second(stream []byte) *Excess {
 	return nil
 }
 
-// hasContent reports whether a text has more than comments.
 func hasContent(text []byte) bool {
 	for line := range bytes.Lines(text) {
 		if line = bytes.TrimSpace(line); len(line) > 0 && line[0] != '#' {

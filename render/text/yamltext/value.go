@@ -6,15 +6,13 @@ import (
 	"strings"
 )
 
-// bracket is an open bracket or brace.
 type bracket struct {
 	opener
 	begun bool // its current entry has begun
 	colon bool // its current entry has a colon
 }
 
-// value reads a value from the byte at on, or goes on with one of the lines before. indent is the
-// indentation of the key.
+// value reads a value from at on, or goes on with one. indent is that of the key.
 func (r *reader) value(text []byte, at, indent int) {
 	rest := text[at:]
 	switch {
@@ -67,8 +65,7 @@ func (r *reader) tail(text []byte, at int, end string) {
 	}
 }
 
-// closeQuote goes on with an open quote. It returns the index behind the closing one, or -1 if the
-// line ends before it.
+// closeQuote goes on with an open quote, and returns the index behind it, -1 without an end.
 func (r *reader) closeQuote(text []byte, at int) int {
 	const escapes = "0abt\tnvfre \"/\\N_LPxuU"
 	for ; at < len(text); at++ {
@@ -90,8 +87,7 @@ func (r *reader) closeQuote(text []byte, at int) int {
 	return -1
 }
 
-// brackets goes on within open brackets. It returns the index behind the last closing one, or -1
-// if the line ends before it.
+// brackets goes on within open brackets, as closeQuote does in a quote.
 func (r *reader) brackets(text []byte, at int) int {
 	start := at // of the current word
 	for at < len(text) {
@@ -150,7 +146,6 @@ func lastWord(text []byte, start, end int) int {
 	return start + bytes.LastIndexByte(bytes.TrimRight(text[start:end], " "), ' ') + 1
 }
 
-// reportBracket reports the innermost open bracket.
 func (r *reader) reportBracket() {
 	inner := r.flow[len(r.flow)-1]
 	message := "the [ is not closed; write ] behind its last item"
