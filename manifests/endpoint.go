@@ -40,12 +40,10 @@ func balancer(p *plan.Plan) *Patch {
 	return pod.Patch
 }
 
-// BalancerSum returns the checksum of a balancer's configuration, as an annotation of its pod has
-// it.
+// BalancerSum returns the checksum of a balancer's configuration for its pod's annotation.
 func BalancerSum(conf []byte) string { return fmt.Sprintf("%x", sha256.Sum256(conf)) }
 
-// Balancer returns the configuration of the balancer on each worker, the same for all of them. It
-// holds no secret.
+// Balancer returns the configuration of the balancers on workers. It holds no secret.
 func Balancer(p *plan.Plan) []byte {
 	type server struct{ Name, Address string }
 	host := p.Loopback().String()

@@ -2,8 +2,7 @@ package manifests
 
 import "encoding/base64"
 
-// Credentials are a client's identity and its trusted CA for a kubeconfig: paths on the machine, or
-// the PEM data itself.
+// Credentials are a client's identity and its CA: paths on the machine, or the PEM itself.
 type Credentials struct {
 	CAFile, CertFile, KeyFile string
 	CA, Cert, Key             []byte

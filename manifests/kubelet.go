@@ -161,8 +161,7 @@ func taint(t config.Taint) object {
 	return o
 }
 
-// NodeLabels returns the labels that a control plane applies to its own Node, as an object: a
-// kubelet may not set them itself.
+// NodeLabels returns what a control plane applies to its own Node: no kubelet may set these labels.
 func NodeLabels(name string) []byte {
 	return marshal(object{
 		"apiVersion": "v1", "kind": "Node",
@@ -173,8 +172,7 @@ func NodeLabels(name string) []byte {
 	})
 }
 
-// WithoutMetadata returns a configuration object without its metadata: the patch engine needs it,
-// and the type of the configuration does not have it.
+// WithoutMetadata returns a configuration without the metadata that the patch engine needs.
 func WithoutMetadata(doc []byte) ([]byte, error) {
 	var o object
 	if err := yaml.Unmarshal(doc, &o); err != nil {

@@ -45,8 +45,7 @@ func embedded(file, kind string, v any) {
 	}
 }
 
-// File returns the name and the text of the embedded file that has an object of that kind and name;
-// both are empty if no file has it.
+// File returns the name and text of the embedded file with such an object; empty if none has it.
 func File(kind, name string) (file string, text []byte) {
 	path, ok := fileOf()[[2]string{kind, name}]
 	if !ok {

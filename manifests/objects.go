@@ -23,8 +23,7 @@ type BootstrapToken struct {
 // tokenGroup is the group that machines of pools are in while they join.
 const tokenGroup = "system:bootstrappers:kiln"
 
-// Objects returns the objects for the API server that come before the add-ons, in the order in
-// which they are applied.
+// Objects returns the objects that come before the add-ons, in the order in which they are applied.
 func Objects(p *plan.Plan, tokens []BootstrapToken) Source {
 	var names []string
 	var patches []*Patch

@@ -8,8 +8,7 @@ import (
 	"kiln.dev/kiln/render/plan"
 )
 
-// Source is a stream of YAML documents, with the strategic merge patches that put the cluster's own
-// values into it.
+// Source is a stream of YAML documents, with patches that put the cluster's values into it.
 type Source struct {
 	Base    []byte
 	From    plan.Origin // where Base comes from; by default our base manifests

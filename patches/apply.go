@@ -171,8 +171,7 @@ func (p *Patch) count(stream []byte) (n int) {
 	return n
 }
 
-// Names reports whether p says that it is for objects of that kind. A patch whose target names no
-// kind does not.
+// Names reports whether p says that it is for objects of that kind, by a target or a name.
 func (p *Patch) Names(kind string) bool {
 	if p.selector == nil {
 		return slices.ContainsFunc(p.named, func(n object) bool { return n.Kind == kind })

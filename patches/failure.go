@@ -96,8 +96,7 @@ func (p *Patch) misses(o Head) bool {
 	})
 }
 
-// Offer says which of these objects a patch without a match could mean: those of the kind that it
-// names or, if there are none, the kinds that there are.
+// Offer says what a patch without a match could mean: objects of its kind, or the kinds there are.
 func (p *Patch) Offer(objects []Head) string {
 	kinds := map[string][]string{}
 	for _, o := range objects {

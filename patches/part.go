@@ -16,8 +16,7 @@ import (
 // Still holds the values that are known to stay as they are, unless a merge names them.
 type Still map[*yaml.Node]bool
 
-// Fields are the fields that a patch names, and those that it names in each; nil if it may change
-// all that lies there.
+// Fields are the fields that a patch names, with those in each; nil if it may change all there.
 type Fields map[string]Fields
 
 // FieldsOf returns the fields that a value of a patch names.

@@ -37,8 +37,7 @@ type Effect struct{ Matched, Changed bool }
 
 var factory = provider.NewDefaultDepProvider().GetResourceFactory()
 
-// Read reads a stream. It leaves out what kustomize leaves out: empty documents, and objects that
-// are for kustomize alone.
+// Read reads a stream, without what kustomize leaves out: empty documents, objects for itself.
 func Read(stream []byte) (*Stream, error) {
 	s := &Stream{}
 	err := locked(func() error {
@@ -387,8 +386,7 @@ func schemaOf(e *entry) *openapi.ResourceSchema {
 	return openapi.SchemaForResourceType(kind)
 }
 
-// TooMuch is why a patch is refused if it and those before it cost too much. The patches behind it
-// would be refused too.
+// TooMuch is why a patch is refused that costs too much with those before it, and all behind it.
 type TooMuch struct{ Message string }
 
 // Error returns the message.

@@ -112,9 +112,8 @@ type ImageStep struct {
 	Ref  string
 }
 
-// ImageSteps returns the references of a component's image in the steps that lead to it: kiln's
-// own, that from another repository, the user's, and that with the digest of the lock. Steps that
-// change nothing are left out; the last one is the reference in Images.
+// ImageSteps returns the references of a component's image in the steps that change it; the last
+// one is the one in Images.
 func (p *Plan) ImageSteps(name string) []ImageStep {
 	from := Origin{Field: "kubernetesVersion"}
 	switch name {

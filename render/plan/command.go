@@ -10,8 +10,7 @@ import (
 	"kiln.dev/kiln/render/config"
 )
 
-// Commands is the command line of a program, layered: each step is set by one origin and overrides
-// the steps before it.
+// Commands is a command line in layers: each step, of one origin, overrides those before it.
 type Commands []CommandStep
 
 // CommandStep is what one origin sets.
@@ -54,8 +53,7 @@ func (c Commands) Args() []config.Arg {
 	return all.args()
 }
 
-// With returns c with the flags of next: kiln's flags replace those of the same name, the user's
-// come after the others.
+// With returns c with the flags of next: the user's come behind, kiln's replace those of one name.
 func (c CommandLine) With(next CommandLine) CommandLine {
 	own := maps.Clone(c.own)
 	if own == nil {

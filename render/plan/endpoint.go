@@ -24,8 +24,7 @@ func (p *Plan) Loopback() netip.Addr { return loopback(p.PodSubnets[0].Addr()) }
 // BalancerURL returns where a worker's balancer takes connections for the API servers.
 func (p *Plan) BalancerURL() string { return url(p.Loopback().String(), p.BalancerPort) }
 
-// APIURL returns where m's kubelet and hook find the API server: its own on a control plane, else
-// its balancer or the endpoint. It is empty for an etcd machine, which needs none.
+// APIURL returns where m's kubelet and hook find the API server, "" for an etcd machine.
 func (p *Plan) APIURL(m *Machine) string {
 	switch {
 	case !m.Joins():
@@ -41,9 +40,8 @@ func (p *Plan) APIURL(m *Machine) string {
 // ProxyURL returns where kube-proxy finds the API server.
 func (p *Plan) ProxyURL() string { return url(p.ProxyEndpoint()) }
 
-// ProxyEndpoint returns where kube-proxy and Flannel find the API server. All machines share one
-// configuration, so the balancers serve them only where they have the API servers' port: loopback
-// then leads to an API server on every machine.
+// ProxyEndpoint returns where kube-proxy and Flannel find the API server, alike on all machines: at
+// a balancer only where loopback leads to an API server everywhere.
 func (p *Plan) ProxyEndpoint() (host string, port int) {
 	if p.BalancerPort == target.APIServerPort {
 		return p.Loopback().String(), p.BalancerPort

@@ -16,10 +16,8 @@ type Names struct {
 	IPs []netip.Addr
 }
 
-// APIServerNames returns the names of every API server, by which any client may reach it: the
-// endpoint and its VIP, every control plane's name and addresses, the Service "kubernetes",
-// loopback and the user's own. All control planes have the same names, so that a client that
-// follows a moving address is never refused.
+// APIServerNames returns the names by which any client may reach an API server, the same for all
+// control planes: no client that follows a moving address is refused.
 func (p *Plan) APIServerNames() Names {
 	var n Names
 	n.add(config.ServiceNames(p.DNSDomain)...)
@@ -67,8 +65,7 @@ func (n Names) sorted() Names {
 	return Names{DNS: slices.Compact(n.DNS), IPs: slices.Compact(n.IPs)}
 }
 
-// NodeNames returns the names of all Nodes, in the order of the machines. It returns none if
-// machines of a pool join: their names are not known.
+// NodeNames returns the names of all Nodes, none if those of pools are not known.
 func (p *Plan) NodeNames() (names []string) {
 	for i := range p.Machines {
 		if m := &p.Machines[i]; m.Pool {
@@ -91,8 +88,7 @@ func (m *Machine) Kind() string {
 	return "node"
 }
 
-// NodeName is the name of the machine's Node. It is empty for a pool: its machines learn theirs at
-// boot.
+// NodeName is the name of the machine's Node, empty for a pool.
 func (m *Machine) NodeName() string {
 	if m.Pool {
 		return ""
@@ -123,8 +119,7 @@ func (m *Machine) AddressStrings() []string {
 // Announces reports whether m announces the state of its first boot to a server.
 func (m *Machine) Announces() bool { return m.Settings.Report.URL != "" }
 
-// AnnouncePath returns the path of the URL to which m announces, below that of the configuration.
-// The machines of a pool share one.
+// AnnouncePath returns where below the configured URL a machine, or all of a pool, announces.
 func AnnouncePath(name string, pool bool) string {
 	if pool {
 		return "/announce/pools/" + name

@@ -27,8 +27,7 @@ func (p *Plan) PodPorts() (ports []int) {
 	return []int{flannel.Port}
 }
 
-// CNIFolder returns the folder of CNI plugins on the machines with pods, which is one with cni
-// flannel.
+// CNIFolder returns the folder of CNI plugins, which is one with cni flannel.
 func (p *Plan) CNIFolder() string {
 	for i := range p.Machines {
 		if m := &p.Machines[i]; m.Joins() {
@@ -53,8 +52,7 @@ func (p *Plan) KernelModules(m *Machine) []string {
 	return slices.Concat(modules, m.Settings.KernelModules)
 }
 
-// NetworkWarnings returns a warning for each reason why pods of two machines may not reach each
-// other, or a machine a mirror, although the configuration is valid.
+// NetworkWarnings warns where pods of two machines, or a machine and a mirror, may not meet.
 func (p *Plan) NetworkWarnings() config.Problems {
 	return append(p.podWarnings(), p.mirrorWarnings()...)
 }

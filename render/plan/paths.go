@@ -98,8 +98,7 @@ const (
 // ManifestPath returns the path on a machine of the static pod of that name.
 func ManifestPath(name string) string { return ManifestsDir + "/" + name + ".yaml" }
 
-// Origin is the source of a value: a field of the configuration, a part of kiln, or a part of kiln
-// that follows a field.
+// Origin is the source of a value: a field, a part of kiln, or one that follows a field.
 type Origin struct {
 	// Field is the path of the field, as in messages. A field that is absent from the configuration
 	// has its default.

@@ -91,12 +91,10 @@ func (m *Machine) ControlPlane() bool { return m.Role == node.ControlPlane }
 // Worker reports whether the machine is a Node without a control plane.
 func (m *Machine) Worker() bool { return m.Role == node.Worker }
 
-// Joins reports whether the machine is a Node of the cluster. An etcd machine is not: its kubelet
-// has no API server and keeps nothing running but the member of etcd.
+// Joins reports whether the machine is a Node of the cluster, as an etcd machine is not.
 func (m *Machine) Joins() bool { return m.Role != node.Etcd }
 
-// Roles returns the roles of a worker's Node beside being one, as name=value and sorted: what
-// follows node-role.kubernetes.io/ in its labels.
+// Roles returns the further roles of a worker's Node from its labels, as name=value and sorted.
 func (m *Machine) Roles() (roles []string) {
 	for key, value := range m.Settings.Labels {
 		if role, ok := strings.CutPrefix(key, config.RoleLabel); ok && m.Worker() {

@@ -38,8 +38,7 @@ var CipherSuites = []string{
 	"TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256",
 }
 
-// KubeletCipherSuites returns the same suites, the last two under their older names, which alone
-// CIS 4.2.12 knows.
+// KubeletCipherSuites returns them with two under their older names, which alone CIS 4.2.12 knows.
 func KubeletCipherSuites() []string {
 	names := slices.Clone(CipherSuites)
 	for i := range names {
@@ -48,8 +47,7 @@ func KubeletCipherSuites() []string {
 	return names
 }
 
-// MinTLS is the oldest version of TLS that the servers of the cluster speak, unless
-// security.tlsMinVersion says otherwise.
+// MinTLS is the oldest version of TLS that servers speak, without security.tlsMinVersion.
 const MinTLS = "VersionTLS12"
 
 // OnlyTLS13 reports whether the servers of the cluster speak no older version than TLS 1.3. Its

@@ -47,8 +47,7 @@ type Machine struct {
 	Kubelet  *Kubelet
 }
 
-// Check returns what programs of a machine exit with: problems for what the configuration sets, and
-// errors for the rest.
+// Check returns what programs exit with: problems of the configuration, and errors for the rest.
 func (k *Checker) Check(m *Machine) (problems config.Problems, errs []error) {
 	c := &inspection{Checker: k, machine: m}
 	for _, p := range m.Programs {
@@ -66,8 +65,7 @@ func (k *Checker) Check(m *Machine) (problems config.Problems, errs []error) {
 	return c.problems, c.errs
 }
 
-// Warnings returns what the programs of the machines that were checked so far warn of, in the order
-// of files and lines.
+// Warnings returns what the programs that were checked so far warn of, by files and lines.
 func (k *Checker) Warnings() (warnings config.Problems) {
 	k.warnings.Range(func(problem, _ any) bool {
 		warnings = append(warnings, problem.(config.Problem))

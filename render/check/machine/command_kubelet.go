@@ -67,8 +67,7 @@ var fieldFlags = map[string]struct {
 	"topology-manager-policy-options": {"topologyManagerPolicyOptions", pairs("=")},
 }
 
-// WithFlags returns a kubelet's configuration with the fields that its flags set, nil if none sets
-// one.
+// WithFlags returns a kubelet's configuration with its flags' fields, nil if none sets one.
 func WithFlags(source []byte, args []config.Arg) []byte {
 	var fields map[string]any
 	if yaml.Unmarshal(source, &fields) != nil {

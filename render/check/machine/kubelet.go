@@ -44,8 +44,7 @@ func ReadKubeletConfig(source []byte) (*KubeletConfig, error) {
 // ReadFlags reads the flags of the kubelet from the drop-in of its unit.
 func (k *Kubelet) ReadFlags(dropIn []byte) { k.flags = commandFlags(SplitWords(string(dropIn))) }
 
-// Flag returns the value of a flag, the last one if the flag is repeated. It returns "" if the
-// kubelet has no such flag.
+// Flag returns the last value of a flag, "" without one.
 func (k *Kubelet) Flag(name string) string { return lastValue(k.flags[name]) }
 
 // File returns a path that a field of the kubelet's configuration holds, as a reference.

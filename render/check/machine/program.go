@@ -23,8 +23,7 @@ type Program struct {
 	Flags map[string][]string // the values of each flag, in order
 }
 
-// ReadPod returns the containers of a static pod, the init containers first. It fails if the
-// manifest is not a Pod in YAML.
+// ReadPod returns the containers of a static pod in YAML, the init containers first.
 func ReadPod(manifest []byte) (programs []*Program, err error) {
 	pod := &corev1.Pod{}
 	if err := yaml.Unmarshal(manifest, pod); err != nil {
@@ -45,8 +44,7 @@ func (p *Program) String() string {
 	return "static pod " + p.Pod.Name + ": container " + p.Name
 }
 
-// IsComponent reports whether p is one of kiln's components and is started by its own command. Only
-// then is the meaning of its flags known.
+// IsComponent reports whether p is one of kiln's by its own command, so that its flags are known.
 func (p *Program) IsComponent() bool {
 	isOurs := securePorts[p.Name] != "" ||
 		slices.Contains([]string{target.Etcd, target.KubeVIP, target.HAProxy}, p.Name)
@@ -54,8 +52,7 @@ func (p *Program) IsComponent() bool {
 		len(p.Command) > 0 && path.Base(p.Command[0]) == p.Name
 }
 
-// SecurePort returns the default HTTPS port of a component that has the flag --secure-port, and ""
-// for any other program.
+// SecurePort returns the default port of a component that has --secure-port, else "".
 func SecurePort(component string) string { return securePorts[component] }
 
 var securePorts = map[string]string{
@@ -64,8 +61,7 @@ var securePorts = map[string]string{
 	target.Scheduler:         strconv.Itoa(target.SchedulerPort),
 }
 
-// Flag returns the value of a flag, the last one if the flag is repeated. It returns "" if p is nil
-// or has no such flag.
+// Flag returns the last value of a flag, "" if p is nil or has no such flag.
 func (p *Program) Flag(name string) string {
 	if p == nil {
 		return ""
@@ -73,8 +69,7 @@ func (p *Program) Flag(name string) string {
 	return lastValue(p.Flags[name])
 }
 
-// File returns the path on the machine that a flag names. It is empty if p is nil or has no such
-// flag.
+// File returns the path on the machine that a flag names, none for a nil p.
 func (p *Program) File(flag string) Reference {
 	value := p.Flag(flag)
 	if value == "" {

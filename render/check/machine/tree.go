@@ -105,8 +105,7 @@ func (t *Tree) Resolve(p string) string {
 	return p
 }
 
-// Has reports whether the machine has a file, link or directory at a path. The parent of a file
-// counts as a directory.
+// Has reports whether the machine has a file, link or directory at a path, parents among them.
 func (t *Tree) Has(p string) bool {
 	_, isDir := t.dirs[p]
 	_, isLink := t.links[p]

@@ -9,8 +9,7 @@ import (
 	"strings"
 )
 
-// Sums returns what the list of files has of each file: its path, and the beginning of its SHA-256
-// in hex. whole reports whether the list has its last line.
+// Sums returns each listed file's path and the beginning of its SHA-256, and if the list is whole.
 func (n *Node) Sums() (sums map[string]string, whole bool) {
 	list := n.File(List)
 	if list == nil {
@@ -29,8 +28,7 @@ func (n *Node) Sums() (sums map[string]string, whole bool) {
 	return sums, whole
 }
 
-// Altered reports whether the content of f is not the one in sums, or sums has no such file. Sums
-// returns them.
+// Altered reports whether the content of f is not the one in sums, which Sums returned.
 func (f *File) Altered(sums map[string]string) bool {
 	sum := sha256.Sum256(f.Content)
 	listed := sums[f.Path]

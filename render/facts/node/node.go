@@ -19,7 +19,6 @@ const (
 )
 
 // Verified is a file that exists once the hook has found the whole document on disk, unchanged.
-// Before that, a document may be written again.
 const Verified = "/var/lib/kiln/state"
 
 // BodyFiles are the body that a machine fetched and its CA, until the hook removes them.
@@ -69,8 +68,7 @@ type Node struct {
 	CloudConfig json.RawMessage
 }
 
-// Remote says where a machine fetches its body, a document of the same format with the rest of the
-// machine.
+// Remote says where a machine fetches its body, a document of the same format with the rest.
 type Remote struct {
 	URL    string // https, or http
 	SHA512 string // of the body, in hex; the machine uses no body with another hash
@@ -116,8 +114,7 @@ type Dir struct {
 	Group string
 }
 
-// Link is a symbolic link. It is made once and never reset, because programs on the machine may
-// change its target.
+// Link is a symbolic link, made once: programs on the machine may change its target.
 type Link struct {
 	Path   string
 	Target string // absolute, or relative to the link's directory
@@ -130,8 +127,7 @@ type User struct {
 	Home string // not created
 }
 
-// Unit is a systemd unit's state. The unit's text is a File under /etc/systemd/system, or comes
-// with the system.
+// Unit is a systemd unit's state. Its text is a File, or comes with the system.
 type Unit struct {
 	Name    string
 	Enabled bool // started at every boot, by the [Install] section of the unit
@@ -216,8 +212,7 @@ func (n *Node) Split(inBody func(f *File) bool, extra bool) (document, rest *Nod
 	return &kept, &fetched
 }
 
-// Join returns the machine whose document is n and whose body is rest. For the halves
-// of Split it returns n.Delivered().
+// Join returns the machine with document n and body rest: of Split's halves, n.Delivered().
 func (n *Node) Join(rest *Node) Node {
 	all := *n
 	all.Remote = nil

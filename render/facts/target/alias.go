@@ -68,8 +68,7 @@ var aliases = map[string]map[string]Alias{
 	"proxy": {"ipvs": {"nftables", "or iptables"}},
 }
 
-// FindAlias returns what cluster.yaml has for another program's word in a field. ok reports whether
-// the word is known.
+// FindAlias returns what cluster.yaml has for another program's word in a field, if it is known.
 func FindAlias(field, word string) (a Alias, ok bool) {
 	a, ok = aliases[field][strings.ToLower(word)]
 	return a, ok

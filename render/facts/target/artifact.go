@@ -30,8 +30,7 @@ func (a Artifact) String() string {
 	return a.Name + " " + a.Version + " for " + a.Arch
 }
 
-// FindArtifact returns the artifact of a list with that name, version and architecture, and whether
-// the list has it.
+// FindArtifact returns the artifact with that name, version and architecture, if the list has it.
 func FindArtifact(list []Artifact, name, version, arch string) (a Artifact, ok bool) {
 	i := slices.IndexFunc(list, func(a Artifact) bool {
 		return a.Name == name && a.Version == version && a.Arch == arch
@@ -147,8 +146,7 @@ const (
 // Sources are all sources.
 var Sources = []string{"preinstalled", SourceDownload, SourceSysext, SourcePackages}
 
-// ProgramsOf returns what a machine with that operating system fetches, in the order of the table;
-// nil if it fetches nothing.
+// ProgramsOf returns what a machine with that system fetches, in the order of the table.
 func ProgramsOf(source, system string) (out []Program) {
 	for _, p := range Programs {
 		if source == SourceDownload && p.System == "" ||
@@ -181,8 +179,7 @@ func ProgramNames() (names []string) {
 	return names
 }
 
-// At returns an address or a path of the program, such as its URL, for one version and
-// architecture.
+// At returns an address or a path of the program for one version and architecture.
 func (p *Program) At(address, version, arch string) string {
 	number, cpu := strings.TrimPrefix(version, "v"), arch
 	if arch == "amd64" {

@@ -55,12 +55,10 @@ func ComponentNames() []string {
 	return names
 }
 
-// KubernetesRegistry is where the images of Kubernetes come from unless spec.imageRepository says
-// otherwise.
+// KubernetesRegistry has the images of Kubernetes without spec.imageRepository.
 const KubernetesRegistry = "registry.k8s.io"
 
-// Reference returns the reference of the component's image for a version of Kubernetes such as
-// v1.36.3 and its release.
+// Reference returns a component's image for a version such as v1.36.3 and its release.
 func (c *Component) Reference(repository, version string, r Release) string {
 	if c.Image != "" {
 		return c.Image

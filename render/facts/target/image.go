@@ -19,8 +19,7 @@ var digestText = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
 // IsDigest reports whether a string is the digest of an image, in lower-case hexadecimal digits.
 func IsDigest(text string) bool { return digestText.MatchString(text) }
 
-// SplitDigest returns the parts of an image's reference before and after the @. The digest is empty
-// if it has none.
+// SplitDigest returns an image's reference before and after the @; "" without a digest.
 func SplitDigest(reference string) (name, digest string) {
 	name, digest, _ = strings.Cut(reference, "@")
 	return name, digest
@@ -68,8 +67,7 @@ func ImageParts(reference string) (host, repository, version string) {
 	return host, repository, version
 }
 
-// StoredImage returns the name under which containerd keeps an image: with a registry, and with a
-// tag or a digest.
+// StoredImage returns the name under which containerd keeps an image.
 func StoredImage(reference string) string {
 	host, repository, version := ImageParts(reference)
 	if _, digest := SplitDigest(reference); digest != "" {

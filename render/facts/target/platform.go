@@ -304,8 +304,7 @@ func PlatformNamed(name string) (p Platform, ok bool) {
 	return Platforms[i], true
 }
 
-// PlatformNames returns the names of the platforms for which want is true, in the order of the
-// table; a nil want returns all names.
+// PlatformNames returns those for which want is true, or all with nil, in the order of the table.
 func PlatformNames(want func(*Platform) bool) (names []string) {
 	for i := range Platforms {
 		if want == nil || want(&Platforms[i]) {

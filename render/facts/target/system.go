@@ -109,8 +109,7 @@ func (a Account) Owner(name string) (user, group string) {
 	return name, name
 }
 
-// EtcdUserID is the number of the user and the group etcd where the document makes them. It is
-// fixed so that pods can name it.
+// EtcdUserID is that of user and group etcd where documents make them, fixed for pods to name.
 const EtcdUserID = 2379
 
 // Users etcd.
@@ -229,8 +228,7 @@ func SystemNamed(name string) (s System, ok bool) {
 	return Systems[i], true
 }
 
-// SystemNames returns the names of the operating systems for which want is true, in the order of
-// the table; a nil want returns all names.
+// SystemNames returns those for which want is true, or all with nil, in the order of the table.
 func SystemNames(want func(*System) bool) (names []string) {
 	for i := range Systems {
 		if want == nil || want(&Systems[i]) {
@@ -240,8 +238,7 @@ func SystemNames(want func(*System) bool) (names []string) {
 	return names
 }
 
-// CanWrite reports whether the first boot can write a file at that path. Where it cannot, Ignition
-// fails and the machine never starts.
+// CanWrite reports whether the first boot can write a file there. If not, no machine starts.
 func (s *System) CanWrite(path string) bool {
 	if len(s.Writable) > 0 {
 		below := func(folder string) bool { return strings.HasPrefix(path, folder+"/") }

@@ -32,8 +32,7 @@ type Finding struct {
 	Warning bool
 }
 
-// Check checks flags, each alone, and the feature gates of the program's configuration file, which
-// the flag feature-gates overrides. It skips flags without a name.
+// Check checks flags, each alone, and the gates of the configuration file, over which a flag wins.
 func (p Program) Check(args []Arg, gates map[string]bool) []Finding {
 	c := &checker{Program: p}
 	return c.check(args, gates)

@@ -40,8 +40,7 @@ func (f Finding) String() string {
 	return strings.Join(parts, ": ")
 }
 
-// Checker checks documents for one minor of Kubernetes. Its methods may be called from several
-// goroutines.
+// Checker checks documents for one minor of Kubernetes, in several goroutines.
 type Checker struct {
 	// AnyPlugin allows a Corefile plugins that CoreDNS' own image does not have.
 	AnyPlugin bool
@@ -195,8 +194,7 @@ func firstLine(err error) string {
 	return strings.TrimPrefix(text, "yaml: ")
 }
 
-// Configures reports whether an apiVersion and a kind are those of a configuration file that a
-// program of Kubernetes reads.
+// Configures reports whether a program of Kubernetes reads such documents as configuration.
 func Configures(apiVersion, name string) bool {
 	group, _, _ := strings.Cut(apiVersion, "/") // of any version: a program reads some alone
 	for known := range fields().kinds {

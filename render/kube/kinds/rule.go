@@ -105,8 +105,7 @@ func Matching(wrong func(string) []string) Rule {
 	}}
 }
 
-// Show returns a value as a message quotes it: cut if it is long, and left out if it is a
-// credential.
+// Show returns a value as a message quotes it, cut or left out if it has to be.
 func Show(s string) string {
 	const most = 60
 	if credential.Holds([]byte(s)) {

@@ -34,8 +34,7 @@ func (f Found) String() string {
 // A credential may be in it.
 const tooMuch = "packed data that is too large to search for secrets"
 
-// Find returns the first credential in a content, and whether there is one. A content that cannot
-// be searched to its end counts as one with a credential.
+// Find returns the first credential. A content that cannot be searched to its end counts as one.
 func Find(content []byte) (Found, bool) {
 	for layer := range Layers(content) {
 		if f, ok := layer.Credential(); ok {

@@ -44,8 +44,7 @@ type Layer struct {
 	Unread bool
 }
 
-// Layers returns a content and everything that can be unpacked from it. Each layer comes before the
-// layers in it.
+// Layers returns a content and all that can be unpacked from it, outer layers first.
 func Layers(content []byte) iter.Seq[Layer] {
 	return func(yield func(Layer) bool) {
 		w := walk{yield: yield, left: budget(len(content))}

@@ -35,8 +35,7 @@ func ParseQuantity(s string) (resource.Quantity, error) {
 	return resource.ParseQuantity(s)
 }
 
-// QuantityInBounds reports whether a string can be read as a quantity, and compared with others, in
-// time. A string that is no quantity can.
+// QuantityInBounds reports whether a string can be read in time as a quantity, or as none.
 func QuantityInBounds(s string) bool {
 	n, ok := exponent(s)
 	return ok && n <= maxExponent && n >= -maxExponent

@@ -5,8 +5,7 @@ package wording
 
 import "strings"
 
-// ShellWord returns a word for a command, quoted if a shell would change it. An empty word is
-// quoted.
+// ShellWord returns a word for a command, quoted if it is empty or a shell would change it.
 func ShellWord(word string) string {
 	plain := func(r rune) bool {
 		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' ||

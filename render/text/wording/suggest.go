@@ -40,8 +40,7 @@ func NoSuch(word string, known []string, format string, args ...any) *Unknown {
 	return u
 }
 
-// Hint returns the end of a message about a misspelt word: "; did you mean ...?" with the nearest
-// known word, "" if none is near.
+// Hint returns "; did you mean ...?" with the nearest known word, "" if none is near.
 func Hint(word string, known []string) string {
 	if near := Nearest(word, known); near != "" {
 		return fmt.Sprintf("; did you mean %q?", near)

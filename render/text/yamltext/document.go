@@ -11,15 +11,13 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Document is a YAML document in which values are found by their paths. No path leads through an
-// alias.
+// Document is a YAML document with values by their paths. None leads through an alias.
 type Document struct{ root *yaml.Node }
 
 // NewDocument returns the document whose outermost value is root.
 func NewDocument(root *yaml.Node) Document { return Document{root} }
 
-// Documents reads a stream of YAML documents and leaves out empty ones. It stops without an error
-// at the first one that is not YAML.
+// Documents reads a stream, without empty documents, up to the first that is not YAML.
 func Documents(stream []byte) (docs []Document) {
 	dec := yaml.NewDecoder(strings.NewReader(string(stream)))
 	for {
@@ -33,8 +31,7 @@ func Documents(stream []byte) (docs []Document) {
 	}
 }
 
-// Unpack returns documents with the items of those that are lists of objects in their place. An
-// item without a kind has that of its list.
+// Unpack puts the items of lists in their place. One without a kind has that of its list.
 func Unpack(docs []Document) (all []Document) {
 	for _, d := range docs {
 		kind, hasKind := d.Member("kind")
@@ -98,8 +95,7 @@ func (d Document) IsMap() bool { return d.root.Kind == yaml.MappingNode }
 // Names returns the keys of a document that is a map, or the names of the elements of a list.
 func (d Document) Names() []string { return names(d.root) }
 
-// Member returns the value under a key of a document that is a map. ok reports whether there is
-// one.
+// Member returns the value under a key of a document, if that is a map with it.
 func (d Document) Member(key string) (value Document, ok bool) {
 	n, _ := member(d.root, key)
 	return Document{n}, n != nil
@@ -120,8 +116,7 @@ func (d Document) Leaves(p Path) (paths []Path) {
 	return paths
 }
 
-// Blocks reports whether a path leads to, or through, a value that is not a map: the document then
-// says that below this value there is nothing.
+// Blocks reports whether a path meets a value that is no map: below it the document has nothing.
 func (d Document) Blocks(p Path) bool {
 	n, _, steps := d.reach(p)
 	return steps > 0 && n.Kind != yaml.MappingNode

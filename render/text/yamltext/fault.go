@@ -57,8 +57,7 @@ func Template(document []byte) (f Fault, ok bool) {
 	}, true
 }
 
-// Indentation returns the column of the first character of a line that is not a space, a tab or the
-// dash of a list item.
+// Indentation returns the column of a line's first character but spaces, tabs and dashes of items.
 func Indentation(line []byte) int {
 	return len(line) - len(bytes.TrimLeft(line, " \t-")) + 1
 }
@@ -170,8 +169,7 @@ var (
 	badKey        = regexp.MustCompile("(?s)(unsupported|invalid) map key.*")
 )
 
-// Message returns what an error of a YAML parser says, without the values of the document that it
-// quotes: they may be secret.
+// Message returns what a YAML parser's error says, without values, which may be secret.
 func Message(err error) string {
 	text := unknownAnchor.ReplaceAllString(err.Error(),
 		"a value begins with * and names no anchor; write quotation marks around it")

@@ -27,8 +27,7 @@ func (l *Location) KeyNode(key *yaml.Node) *Location {
 	return &Location{parent: l, key: key.Value, line: key.Line, column: key.Column}
 }
 
-// MissingKey returns the location of a key that the map at l does not have. Its position is that of
-// the map.
+// MissingKey returns the location of a key that the map at l does not have: the map's position.
 func (l *Location) MissingKey(key string) *Location {
 	return &Location{parent: l, key: key, line: l.line, column: l.column}
 }
@@ -99,8 +98,7 @@ func Find(root *yaml.Node, at *Location) (value, key *yaml.Node) {
 	return nil, nil
 }
 
-// Position returns line and column of the value at a location, or of the nearest value around it
-// that the document has.
+// Position returns line and column of a value, or of the nearest one around it.
 func Position(root *yaml.Node, at *Location) (line, column int) {
 	for ; at != nil; at = at.parent {
 		value, key := Find(root, at)

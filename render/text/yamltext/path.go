@@ -108,8 +108,7 @@ func (d Document) Nearest(text string) Path {
 	return p
 }
 
-// PathAt returns the path of a location. An element of a list is named as Path does, as far as the
-// document has the location.
+// PathAt returns the path of a location, with elements of lists named as Path does.
 func (d Document) PathAt(at *Location) Path {
 	if at.parent == nil {
 		return nil
