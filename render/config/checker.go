@@ -84,6 +84,27 @@ func (v *checker) line(at *yamltext.Location) string {
 	return ""
 }
 
+// machineAddress checks an address, text in the file. ok reports whether it is that of a machine.
+func (v *checker) machineAddress(text string, a netip.Addr, at *yamltext.Location) (ok bool) {
+	problem := notAddress(text)
+	if a.IsValid() {
+		problem = addressProblem(a)
+	}
+	if problem != "" {
+		v.report(at, "%s %s", quote(text), problem)
+	}
+	return problem == ""
+}
+
+// repeated reports the i-th entry of a list if the list, a field of that name, has it already.
+func (v *checker) repeated(list []string, i int, field string, at *yamltext.Location) bool {
+	first := slices.Index(list, list[i])
+	if first < i {
+		v.report(at, "%s is already %s[%d]; remove one", quote(list[i]), field, first)
+	}
+	return first < i
+}
+
 // reportTaken reports a value that the first-th node has already, under a key there.
 func (v *checker) reportTaken(value string, first int, key string, at *yamltext.Location) {
 	there := v.spec.Key("nodes").Index(first).Key(key)

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"maps"
 	"path"
 	"slices"
@@ -22,10 +23,7 @@ func isDropIn(name string) bool {
 
 // dropIn returns the fields of a drop-in of the kubelet's configuration, and false if it is none.
 func (c *Cluster) dropIn(f *File) (fields map[string]any, ok bool) {
-	text := []byte(f.Content)
-	if f.ContentFrom != "" {
-		text = c.Text(f.ContentFrom)
-	}
+	text := []byte(cmp.Or(f.Content, string(c.Text(f.ContentFrom))))
 	if yamltext.Object.Check(text) != nil {
 		return nil, false
 	}
@@ -40,17 +38,8 @@ func (c *Cluster) dropIn(f *File) (fields map[string]any, ok bool) {
 }
 
 func (c *Cluster) readDropIns() {
-	s := &c.Spec
-	layers := []*Machine{&s.Machines, &s.ControlPlane.Machines, &s.ControlPlane.Etcd.Machines,
-		&s.Workers.Machines}
-	for i := range s.Nodes {
-		layers = append(layers, &s.Nodes[i].Machine)
-	}
-	for i := range s.Pools {
-		layers = append(layers, &s.Pools[i].Machine)
-	}
-	for _, m := range layers {
-		files := map[string]*File{}
+	for _, layer := range c.written() {
+		m, files := layer.Machine, map[string]*File{}
 		for i := range m.Files {
 			if f := &m.Files[i]; isDropIn(f.Path) {
 				files[f.Path] = f

@@ -50,28 +50,12 @@ func load(c *Cluster, dir fs.FS, public bool, r *reporter) {
 	l.source.folders = map[string]map[string][]byte{}
 	_, spec := locations()
 
-	controlPlane, workers := spec.Key("controlPlane"), spec.Key("workers")
-	etcd := controlPlane.Key("etcd")
-
-	l.machine(&c.Spec.Machines, spec.Key("machines"))
-	l.machine(&c.Spec.ControlPlane.Machines, controlPlane.Key("machines"))
-	l.machine(&c.Spec.ControlPlane.Etcd.Machines, etcd.Key("machines"))
-	l.machine(&c.Spec.Workers.Machines, workers.Key("machines"))
-	l.patches(c.Spec.Patches, spec.Key("patches"))
-	l.patches(c.Spec.ControlPlane.Patches, controlPlane.Key("patches"))
-	l.patches(c.Spec.Workers.Patches, workers.Key("patches"))
-	for i := range c.Spec.Nodes {
-		at := spec.Key("nodes").Index(i)
-		l.machine(&c.Spec.Nodes[i].Machine, at)
-		l.patches(c.Spec.Nodes[i].Patches, at.Key("patches"))
-	}
-	for i := range c.Spec.Pools {
-		at := spec.Key("pools").Index(i)
-		l.machine(&c.Spec.Pools[i].Machine, at)
-		l.patches(c.Spec.Pools[i].Patches, at.Key("patches"))
+	for _, layer := range c.written() {
+		l.machine(layer.Machine, layer.at)
+		l.patches(layer.patches, layer.patchesAt)
 	}
 	if ext := c.Spec.ControlPlane.Etcd.External; ext != nil {
-		at := etcd.Key("external")
+		at := spec.Key("controlPlane").Key("etcd").Key("external")
 		l.text(ext.CAFrom, certAlone, at.Key("caFrom"))
 		l.text(ext.CertFrom, certAlone, at.Key("certFrom"))
 		l.secret(ext.KeyFrom, true, "", at.Key("keyFrom"))

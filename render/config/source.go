@@ -96,6 +96,37 @@ func (c *Cluster) Problemf(path, format string, args ...any) Problem {
 	return p
 }
 
+// layer is the settings of machines in one place of the file, with the patches there.
+type layer struct {
+	*Machine
+	role          string // of the machines, or layerAll
+	patches       []Patch
+	at, patchesAt *yamltext.Location
+}
+
+// written returns the layers that the file may have, the narrowest last.
+func (c *Cluster) written() []layer {
+	_, at := locations()
+	s, cp, workers := &c.Spec, at.Key("controlPlane"), at.Key("workers")
+	layers := []layer{
+		{&s.Machines, layerAll, s.Patches, at.Key("machines"), at.Key("patches")},
+		{&s.ControlPlane.Machines, roleControlPlane, s.ControlPlane.Patches, cp.Key("machines"),
+			cp.Key("patches")},
+		{&s.ControlPlane.Etcd.Machines, roleEtcd, nil, cp.Key("etcd").Key("machines"), nil},
+		{&s.Workers.Machines, roleWorker, s.Workers.Patches, workers.Key("machines"),
+			workers.Key("patches")},
+	}
+	for i := range s.Nodes {
+		n, here := &s.Nodes[i], at.Key("nodes").Index(i)
+		layers = append(layers, layer{&n.Machine, n.Role, n.Patches, here, here.Key("patches")})
+	}
+	for i := range s.Pools {
+		p, here := &s.Pools[i], at.Key("pools").Index(i)
+		layers = append(layers, layer{&p.Machine, roleWorker, p.Patches, here, here.Key("patches")})
+	}
+	return layers
+}
+
 var outsideSpec = []string{"apiVersion", "kind", "metadata"}
 
 // locations returns the location of the whole file and that of its spec. No path has the key spec

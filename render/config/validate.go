@@ -33,15 +33,11 @@ func validate(c *Cluster, r *reporter) {
 	v.neededFlags()
 	v.vip()
 	v.localBalancer()
-	v.patches(c.Spec.Patches, spec.Key("patches"))
 	v.addons()
-	v.machine(&c.Spec.Machines, layerAll, spec.Key("machines"))
-	controlPlane, workers := spec.Key("controlPlane"), spec.Key("workers")
-	v.machine(&c.Spec.ControlPlane.Machines, roleControlPlane, controlPlane.Key("machines"))
-	v.machine(&c.Spec.ControlPlane.Etcd.Machines, roleEtcd,
-		controlPlane.Key("etcd").Key("machines"))
-	v.machine(&c.Spec.Workers.Machines, roleWorker, workers.Key("machines"))
-	v.patches(c.Spec.Workers.Patches, workers.Key("patches"))
+	for _, layer := range c.written() {
+		v.machine(layer.Machine, layer.role, layer.at)
+		v.patches(layer.patches, layer.patchesAt)
+	}
 	v.nodes()
 	v.pools()
 	v.layers()

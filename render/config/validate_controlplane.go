@@ -20,7 +20,6 @@ func (v *checker) controlPlane() {
 	v.controllers(cp.ControllerManager.ExtraArgs, at.Key("controllerManager").Key("extraArgs"))
 	v.weakened(cp.APIServer.ExtraArgs, at.Key("apiServer").Key("extraArgs"))
 	v.nodePorts(cp.APIServer.ExtraArgs, at.Key("apiServer").Key("extraArgs"))
-	v.patches(cp.Patches, at.Key("patches"))
 	v.certSANs(cp.APIServer.CertSANs, at.Key("apiServer").Key("certSANs"))
 	v.etcd(&cp.Etcd, at.Key("etcd"))
 }
@@ -115,14 +114,11 @@ func (v *checker) weakened(args []Arg, at *yamltext.Location) {
 }
 
 func (v *checker) certSANs(list []string, at *yamltext.Location) {
-	seen := map[string]int{}
 	for i, san := range list {
 		here := at.Index(i)
-		if first, ok := seen[san]; ok {
-			v.report(here, "%s is already certSANs[%d]; remove one", quote(san), first)
+		if v.repeated(list, i, "certSANs", here) {
 			continue
 		}
-		seen[san] = i
 		if a, err := netip.ParseAddr(san); err == nil {
 			if a.Zone() != "" {
 				v.report(here, "%s has a zone, which certificates cannot hold; remove it",

@@ -12,16 +12,11 @@ import (
 )
 
 func (v *checker) ntpServers(servers []string, at *yamltext.Location) {
-	seen := map[string]int{}
 	for i, server := range servers {
-		first, ok := seen[server]
-		switch problem := serverProblem(server); {
-		case problem != "":
+		if problem := serverProblem(server); problem != "" {
 			v.report(at.Index(i), "%s %s", quote(server), problem)
-		case ok:
-			v.report(at.Index(i), "%s is already ntpServers[%d]; remove one", quote(server), first)
-		default:
-			seen[server] = i
+		} else {
+			v.repeated(servers, i, "ntpServers", at.Index(i))
 		}
 	}
 }
@@ -112,15 +107,10 @@ func (v *checker) hostAliases(aliases []HostAlias, role string, at *yamltext.Loc
 }
 
 func (v *checker) trustedCAs(files []string, at *yamltext.Location) {
-	seen := map[string]int{}
 	for i, name := range files {
-		if first, ok := seen[name]; ok {
-			v.report(at.Index(i), "%s is already trustedCAsFrom[%d]; remove one",
-				quote(name), first)
-			continue
+		if !v.repeated(files, i, "trustedCAsFrom", at.Index(i)) {
+			v.caFile(name, at.Index(i))
 		}
-		seen[name] = i
-		v.caFile(name, at.Index(i))
 	}
 }
 

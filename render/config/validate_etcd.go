@@ -141,11 +141,9 @@ func (v *checker) etcdEndpoints(endpoints []string, at *yamltext.Location) {
 	if len(endpoints) == 0 {
 		v.report(at, "is empty; write the members' client URLs, such as https://10.0.0.31:2379")
 	}
-	seen := map[string]int{}
 	for i, endpoint := range endpoints {
 		here := at.Index(i)
 		v.early(endpoint, here)
-		first, ok := seen[endpoint]
 		problem := urlProblem(endpoint, "https")
 		switch {
 		case problem != "":
@@ -156,13 +154,8 @@ func (v *checker) etcdEndpoints(endpoints []string, at *yamltext.Location) {
 		case !endsInPort.MatchString(endpoint):
 			v.report(here, "%s has no port, and clients of etcd add none; write it like %s:2379",
 				quote(endpoint), endpoint)
-		case ok:
-			v.report(here, "%s is already endpoints[%d]; remove one", quote(endpoint), first)
-		default:
+		case !v.repeated(endpoints, i, "endpoints", here):
 			v.etcdHost(endpoint, here)
-		}
-		if !ok {
-			seen[endpoint] = i
 		}
 	}
 }

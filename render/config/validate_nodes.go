@@ -38,8 +38,6 @@ func (v *checker) nodes() {
 		}
 		v.addresses(i, owners)
 		v.hardware(i, hardware)
-		v.patches(n.Patches, at.Key("patches"))
-		v.machine(&n.Machine, n.Role, at)
 		if n.Role == roleEtcd {
 			v.withoutNode(&n.Machine, at)
 		}
@@ -99,12 +97,7 @@ func (v *checker) addresses(i int, owners map[netip.Addr]int) {
 func (v *checker) address(
 	i int, text string, a netip.Addr, owners map[netip.Addr]int, at *yamltext.Location,
 ) (ok bool) {
-	problem := notAddress(text)
-	if a.IsValid() {
-		problem = addressProblem(a)
-	}
-	if problem != "" {
-		v.report(at, "%s %s", quote(text), problem)
+	if !v.machineAddress(text, a, at) {
 		return false
 	}
 	v.outside(a, at)
@@ -192,8 +185,6 @@ func (v *checker) pools() {
 				"machine of the pool would have it; remove it")
 		}
 		v.nodeAddress(i, at.Key("nodeAddress"))
-		v.patches(p.Patches, at.Key("patches"))
-		v.machine(&p.Machine, roleWorker, at)
 	}
 }
 

@@ -116,13 +116,8 @@ func (v *checker) routeTo(text string, p netip.Prefix, at *yamltext.Location) (o
 func (v *checker) nicDNS(n *nic) {
 	seen := map[netip.Addr]int{}
 	for k, a := range n.values.Nameservers {
-		at, text := n.at.Key("nameservers").Index(k), n.Nameservers[k]
-		if !a.IsValid() {
-			v.report(at, "%s %s", quote(text), notAddress(text))
-			continue
-		}
-		if problem := addressProblem(a); problem != "" {
-			v.report(at, "%s %s", quote(text), problem)
+		at := n.at.Key("nameservers").Index(k)
+		if !v.machineAddress(n.Nameservers[k], a, at) {
 			continue
 		}
 		if first, ok := seen[a]; ok {

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"path"
@@ -117,11 +118,7 @@ func (v *checker) dashScripts(m settings) {
 		list []Script
 	}{{"preBoot", m.PreBoot}, {"postBoot", m.PostBoot}} {
 		for _, s := range phase.list {
-			content := s.Content
-			if s.ContentFrom != "" {
-				content = string(v.c.Text(s.ContentFrom))
-			}
-			if v.isBash(content) {
+			if v.isBash(cmp.Or(s.Content, string(v.c.Text(s.ContentFrom)))) {
 				v.reportLayer(m, narrower(m, phase.key, "os"), "%s is written for bash, and "+
 					"the first boot runs it with the sh of %s, which is dash; "+
 					"write it for sh, or call bash in it", quote(s.Name), m.OS)

@@ -59,11 +59,10 @@ func (v *checker) encryptedResources() {
 	list := v.c.Spec.Security.EncryptedResources
 	for i, name := range list {
 		at := v.spec.Key("security").Key("encryptedResources").Index(i)
-		switch first := slices.Index(list, name); {
+		switch {
 		case name == "secrets":
 			v.report(at, "Secrets are as encryption says; remove it")
-		case first < i:
-			v.report(at, "%s is already encryptedResources[%d]; remove one", quote(name), first)
+		case v.repeated(list, i, "encryptedResources", at):
 		case strings.HasSuffix(name, ".core"):
 			v.report(at, "the core group has no name; write %s", strings.TrimSuffix(name, ".core"))
 		case !groupResource.MatchString(name):
@@ -84,9 +83,8 @@ func (v *checker) metricsReaders() {
 	for i, reader := range list {
 		at := v.spec.Key("controlPlane").Key("metricsReaders").Index(i)
 		namespace, name, ok := strings.Cut(reader, "/")
-		switch first := slices.Index(list, reader); {
-		case first < i:
-			v.report(at, "%s is already metricsReaders[%d]; remove one", quote(reader), first)
+		switch {
+		case v.repeated(list, i, "metricsReaders", at):
 		case !ok || len(validation.IsDNS1123Label(namespace)) > 0 ||
 			len(validation.IsDNS1123Subdomain(name)) > 0:
 			v.report(at, "%s is not a service account; write it like monitoring/prometheus",
@@ -103,19 +101,14 @@ var groupResource = regexp.MustCompile(`^[a-z0-9]+(\.[a-z0-9]([a-z0-9-]*[a-z0-9]
 // security checks security, the readers of metrics, and flags that contradict the profile.
 func (v *checker) security() {
 	at := v.spec.Key("security").Key("podSecurity").Key("exemptNamespaces")
-	seen := map[string]int{}
-	for i, name := range v.c.Spec.Security.PodSecurity.ExemptNamespaces {
-		first, repeated := seen[name]
+	exempt := v.c.Spec.Security.PodSecurity.ExemptNamespaces
+	for i, name := range exempt {
 		switch {
 		case name == "kube-system":
 			v.report(at.Index(i), "kube-system is always exempt; remove it")
-		case repeated:
-			v.report(at.Index(i), "%s is already exemptNamespaces[%d]; remove one",
-				quote(name), first)
-		default:
+		case !v.repeated(exempt, i, "exemptNamespaces", at.Index(i)):
 			v.label(name, at.Index(i))
 		}
-		seen[name] = i
 	}
 	v.encryptedResources()
 	kms, socket := v.c.Spec.Security.KMS, v.spec.Key("security").Key("kms").Key("endpoint")

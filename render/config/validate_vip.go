@@ -145,12 +145,7 @@ func (v *checker) bgp(b *BGP, at *yamltext.Location) {
 		here := at.Key("peers").Index(i)
 		v.system(p.AS, here.Key("as"))
 		a := v.values.Routers[i]
-		if !a.IsValid() {
-			v.report(here.Key("address"), "%s %s", quote(p.Address), notAddress(p.Address))
-			continue
-		}
-		if problem := addressProblem(a); problem != "" {
-			v.report(here.Key("address"), "%s %s", quote(p.Address), problem)
+		if !v.machineAddress(p.Address, a, here.Key("address")) {
 			continue
 		}
 		v.outside(a, here.Key("address"))
