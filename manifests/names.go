@@ -26,9 +26,8 @@ var dnsGroups = []string{
 // API would take: the hook tells kinds from resources by that.
 var kindName = regexp.MustCompile(`^[A-Z][A-Za-z0-9]{0,62}$`)
 
-// problem returns why the API would refuse an object with this header, or "". The rules for names
-// are those of k8s.io/apimachinery v0.36.3, pkg/api/validate/content: a path segment for every
-// resource, a DNS name for most.
+// problem returns why the API would refuse a header, or "", by k8s.io/apimachinery v0.36.3,
+// pkg/api/validate/content.
 func (h *header) problem() string {
 	name, namespace := h.Metadata.Name, h.Metadata.Namespace
 	group, version, found := strings.Cut(h.APIVersion, "/")

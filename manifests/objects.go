@@ -129,9 +129,8 @@ func tokenPolicy(p *plan.Plan) *Patch {
 		map[string]string{"taken": taken})
 }
 
-// policyVariables returns a patch that sets variables of the ValidatingAdmissionPolicy with that
-// name in a file, by their names. A list of a policy is replaced whole, so the patch has all
-// variables.
+// policyVariables returns a patch that sets variables of a ValidatingAdmissionPolicy by their
+// names. It has all of them, since a list there is replaced whole.
 func policyVariables(file, name string, values map[string]string) *Patch {
 	var policy struct {
 		Spec struct {

@@ -115,9 +115,8 @@ func (r *reader) size(dir string) outcome {
 	return b
 }
 
-// workFor returns about how long kustomize takes for a kustomization with n objects, in
-// microseconds: it compares each object with each after each patch, and each pass reads each
-// object. Other names have it look for each reference among all objects.
+// workFor returns how many microseconds a kustomization with n objects takes: each patch compares
+// all with all, a pass reads each, and other names are looked for in all.
 func (is parts) workFor(n, references int) int {
 	return (1+is.patches)*n*n/2 +
 		n*(700*is.broad+100*is.passes+20*is.copies+is.rename*max(0, references))

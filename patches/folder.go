@@ -159,9 +159,8 @@ type reader struct {
 
 type generator struct{ file, field, name string }
 
-// read reads the kustomization in the folder root, and everything that it names, directly or
-// through other kustomizations. The reader has all problems: a field names something that is not
-// among files, would run a program, or lets a value of a Secret leave it.
+// read reads the kustomization in root, and everything that it names. The reader has all problems:
+// missing files, programs, and values of Secrets that leave them.
 func read(root string, files map[string][]byte, withhold func(string) bool) *reader {
 	r := &reader{
 		docs:  map[string][]yamltext.Document{},

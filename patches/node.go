@@ -19,9 +19,8 @@ type extent struct {
 	kinds   int // places that may say what kind of object lies there
 }
 
-// extentOf returns the extent of a value with all that lies in it. known is what kustomize knows of
-// it. kustomize does not walk through a list if it does not know how to merge its elements. With
-// all, such lists are measured too.
+// extentOf returns the extent of a value. kustomize walks through no list whose elements it cannot
+// merge by what is known; with all, these are measured too.
 func extentOf(n *yamlv3.Node, known *openapi.ResourceSchema, all bool) (e extent) {
 	isMap, isList, inside := n.Kind == yamlv3.MappingNode, n.Kind == yamlv3.SequenceNode, 0
 	isWalked := all || !isList || kschema.IsAssociative(known, nil, false)

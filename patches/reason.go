@@ -77,9 +77,8 @@ func reason(err error) string {
 	return yamltext.Message(errors.New(text))
 }
 
-// blame returns the problem of the files that are why kustomize fails with an error: those that are
-// not YAML or, if all are, those that it cannot read alone. Without such a file it returns what
-// kustomize says.
+// blame returns why kustomize fails: files that are not YAML, or that it cannot read alone, or else
+// what it says.
 func (r *reader) blame(failure error) error {
 	for _, name := range r.resources {
 		if notYAML(r.files[name]) == nil {

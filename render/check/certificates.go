@@ -22,9 +22,8 @@ const (
 	asServer = x509.ExtKeyUsageServerAuth
 )
 
-// checkCertificates checks each certificate that kiln issued for the machine: it equals its review
-// template, and it verifies against its CA at the time when it was issued or renewed, for its
-// usages and names.
+// checkCertificates checks that each certificate that kiln issued equals its template, and verifies
+// when it was issued or renewed, for its usages and names.
 func (c *inspection) checkCertificates() {
 	b := c.cluster.Public
 	for _, spec := range b.Specs(c.cluster.Plan, c.machine) {

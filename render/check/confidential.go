@@ -16,9 +16,8 @@ import (
 	"kiln.dev/kiln/templates"
 )
 
-// secretsChecker checks that each machine of a cluster holds exactly the secrets that the table of
-// package secret gives it, each in its own file, and that others may not read that file. Several
-// goroutines may call its methods.
+// secretsChecker checks that each machine holds exactly its secrets of package secret's table, each
+// in a file of its own that others may not read. Several goroutines may use it.
 type secretsChecker struct {
 	cluster  *secret.Cluster
 	bundle   *pki.Bundle // nil if the cluster is rendered without secrets
@@ -72,9 +71,8 @@ func (c *secretsInspection) fail(format string, args ...any) {
 	c.errs = append(c.errs, fmt.Errorf(format, args...))
 }
 
-// checkContent checks that a file holds the secret that its mark names, and no other. A file
-// without a mark must hold no credential. No file, not even one of the user's, may hold a secret of
-// the bundle that its mark does not name.
+// checkContent checks that a file holds the secret of its mark and no other one of the bundle, and
+// without a mark no credential.
 func (c *secretsInspection) checkContent(f *node.File) {
 	base := secret.Base(f.Secret)
 	isUsers := base == "file" || base == "object"

@@ -64,8 +64,7 @@ func (c *inspection) checkVIP(p *machine.Program) {
 	c.requireIdentity(conf, target.KubeVIP, "")
 }
 
-// checkBalancer checks that the balancer listens where its pod declares, that it passes connections
-// on to every control plane, and that its pod is restarted when its configuration changes.
+// checkBalancer checks where the balancer listens, that it knows all control planes, and restarts.
 func (c *inspection) checkBalancer(p *machine.Program) {
 	path := p.Locate(p.Flag("f")).Path
 	f := c.tree.File(path)

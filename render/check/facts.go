@@ -119,8 +119,7 @@ func (f *facts) fail(format string, args ...any) {
 	f.errs = append(f.errs, fmt.Errorf(format, args...))
 }
 
-// readServers reads the names of every serving certificate of control planes and etcd members from
-// the specifications. Each machine's own check compares its certificates with the specifications.
+// readServers reads the names of servers from the specifications, with which each machine compares.
 func (f *facts) readServers() {
 	p := f.cluster.Plan
 	for i := range p.Machines {

@@ -248,8 +248,7 @@ func (c *inspection) components() (names []string) {
 	return names
 }
 
-// component returns one of kiln's programs. It returns nil if the program is not on this machine,
-// or if a patch starts it with a different command, so that the meaning of its flags is unknown.
+// component returns one of kiln's programs, nil if it is not here or has a command of the user's.
 func (c *inspection) component(name string) *machine.Program {
 	for _, p := range c.programs {
 		if p.IsComponent() && p.Name == name {

@@ -14,8 +14,7 @@ import (
 	"kiln.dev/kiln/render/plan"
 )
 
-// checkObjects checks that a control plane brings all API objects. For the first control plane it
-// also adds the errors of the cluster as a whole.
+// checkObjects checks that a control plane brings all objects; the first adds the cluster's errors.
 func (c *inspection) checkObjects() {
 	if !c.machine.ControlPlane() {
 		return
@@ -122,8 +121,7 @@ func (f *facts) grants() []grant {
 	return all
 }
 
-// joiningGrants returns the rights of machines of pools, which join with a token, once for each set
-// of groups that tokens have.
+// joiningGrants returns the rights of machines that join with a token, once for each set of groups.
 func (f *facts) joiningGrants() (all []grant) {
 	seen := map[string]bool{}
 	for i := range f.cluster.Plan.Machines {

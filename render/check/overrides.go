@@ -38,9 +38,8 @@ func (c *inspection) checkOverrides() {
 	}
 }
 
-// follows reports whether the settings of a file win over those of another one: it is a drop-in of
-// that, or stands behind it in a folder of such files. For units it does not say so; systemd adds
-// up many of their settings.
+// follows reports whether a file's settings win over another's: it is a drop-in of it, or stands
+// behind it in a folder of them. systemd adds up units, so they are left out.
 func follows(file, other string) bool {
 	dir, ext := path.Dir(file), path.Ext(other)
 	inside := func(folder string) bool { return strings.HasPrefix(file, folder+"/") }
@@ -93,9 +92,8 @@ func (c *inspection) checkModules(f *node.File) {
 	}
 }
 
-// checkResolver reports a resolver configuration of the kubelet's that names the pod itself: in a
-// flag or a patch, in a file of the user's, or as systemd-resolved writes it. Package config checks
-// the field.
+// checkResolver reports a resolver configuration that names the pod itself, in a flag, a patch or a
+// file, or as systemd-resolved writes it. Package config checks the field.
 func (c *inspection) checkResolver() {
 	const resolved = "/run/systemd/resolve/resolv.conf"
 	used := c.kubelet.Flag("resolv-conf")

@@ -18,9 +18,8 @@ import (
 	"kiln.dev/kiln/render/plan"
 )
 
-// checkReferences checks that every file that something on the machine names exists. A file that a
-// static pod names must lie in one of the pod's volumes, and the pod's user must be able to read
-// it, or write it where the program writes.
+// checkReferences checks that every named file exists. One that a static pod names lies in a volume
+// of it, and the pod's user can read it, or write it where the program does.
 func (c *inspection) checkReferences() {
 	for _, p := range slices.Sorted(maps.Keys(c.kubeconfigs)) {
 		for _, file := range c.kubeconfigs[p].Files() {

@@ -19,9 +19,8 @@ import (
 	"kiln.dev/kiln/render/plan"
 )
 
-// checkTrust checks both sides of each connection: a certificate verifies where it is shown,
-// belongs to its key and is valid for the names that clients dial; a client has the name that its
-// server expects.
+// checkTrust checks connections from both sides: certificates verify, fit their keys and the
+// dialled names, and clients have the names that servers expect.
 func (c *inspection) checkTrust() {
 	c.checkCertificates()
 	if c.machine.Joins() {
@@ -45,9 +44,8 @@ func (c *inspection) checkTrust() {
 	}
 }
 
-// checkKubeletTrust checks that the kubelet recognises the API server's client by its CA, and that
-// the kubelet's certificate is valid for the addresses that the API server dials. A pool's
-// kubelets create their own certificates.
+// checkKubeletTrust checks that the kubelet knows the API server's client by its CA, and has a
+// certificate for its addresses. A pool's kubelets make their own.
 func (c *inspection) checkKubeletTrust() {
 	k := c.kubelet
 	ca := k.ClientCA()
@@ -76,9 +74,8 @@ func (c *inspection) checkKubeletTrust() {
 	}
 }
 
-// checkKubeletNames checks that a certificate of the kubelet is not valid for the API server, whose
-// clients would trust its holder: one CA signs both. A control plane's own name and addresses stand
-// in both.
+// checkKubeletNames checks that a kubelet's certificate is not valid for the API server, since one
+// CA signs both. A control plane's own names stand in both.
 func (c *inspection) checkKubeletNames(path string) {
 	cert, own := c.certificate(path), c.machine.KubeletNames()
 	if cert == nil {
@@ -95,9 +92,8 @@ func (c *inspection) checkKubeletNames(path string) {
 	}
 }
 
-// checkStandaloneKubelet checks the kubelet of an etcd machine. It must not look for an API server,
-// and must open no port but that of its health: without an API server it cannot ask what a client
-// may do.
+// checkStandaloneKubelet checks that an etcd machine's kubelet looks for no API server, and opens
+// no port but its health's: nobody could say what a client may do.
 func (c *inspection) checkStandaloneKubelet() {
 	for _, flag := range []string{"kubeconfig", "bootstrap-kubeconfig"} {
 		if value := c.kubelet.Flag(flag); value != "" {
@@ -199,9 +195,8 @@ func (c *inspection) checkAPIServerNames() {
 	}
 }
 
-// checkServiceAccounts checks that the API server accepts the service account tokens that it signs
-// itself, and those of the controller-manager. With the bundle it checks more: the key that signs
-// is the one of the stage, and the tokens of the other key are accepted too.
+// checkServiceAccounts checks that the API server accepts the tokens that it and the manager sign.
+// With the bundle the key is also that of the stage, and the other one is accepted.
 func (c *inspection) checkServiceAccounts() {
 	api, manager := c.component(target.APIServer), c.component(target.ControllerManager)
 	var accepted [][]byte
@@ -242,9 +237,8 @@ func (c *inspection) checkServiceAccounts() {
 	}
 }
 
-// checkEncryption checks that the API server has the keys of Secrets in the order of the stage: it
-// writes with the first, and reads with all. It passes without the bundle, and if a flag of the
-// user names another file.
+// checkEncryption checks the order of the keys of Secrets: the first writes, and all read. Without
+// the bundle, or with another file of the user's, it passes.
 func (c *inspection) checkEncryption() {
 	api := c.component(target.APIServer)
 	f := c.tree.File(plan.Encryption)

@@ -143,9 +143,8 @@ func (r *Explainer) machine(name string) (*plan.Machine, error) {
 	return nil, wording.NoSuch(name, all, "there is no node or pool %q", name)
 }
 
-// findFile returns the file and the key of a target PATH or PATH:KEY. Path and key may hold colons,
-// so the longest path that the machine has wins. It fails with a *wording.Unknown that suggests
-// files of the same name.
+// findFile returns file and key of PATH or PATH:KEY: the longest path that the machine has wins. It
+// fails with a *wording.Unknown.
 func findFile(n *node.Node, target string) (f *node.File, key string, err error) {
 	for end := len(target); end > 0; end = strings.LastIndexByte(target[:end], ':') {
 		if f := n.File(target[:end]); f != nil {

@@ -8,9 +8,8 @@ import (
 	"kiln.dev/kiln/render/text/yamltext"
 )
 
-// kept is an object as one stage left it. A stage changes a small part of an object, so kept keeps
-// that part and the text that has the others. The texts of all stages would be as long as the
-// stream times the number of patches.
+// kept is an object as one stage left it: the part that the stage changed, and the text that has
+// the others. All texts would be long.
 type kept struct {
 	manifests.Object // without its content
 

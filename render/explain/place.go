@@ -79,9 +79,8 @@ func (r *Explainer) stageSource(
 	return c.Place(from.Field, from.By, p)
 }
 
-// positionInStream returns line and column of the value at path p of object o in a stream of
-// manifests. If the stream has the object without that value, it returns the position of the
-// nearest map or list around it, and 0 if it has no such object.
+// positionInStream returns line and column of the value at p of object o, or of the nearest map or
+// list around it; 0 without the object.
 func positionInStream(stream []byte, o manifests.Object, p yamltext.Path) (line, column int) {
 	made := yamltext.Documents(o.YAML)
 	for _, d := range yamltext.Unpack(yamltext.Documents(stream)) {

@@ -39,9 +39,8 @@ func valueAt(f *node.File, key string, stages []stage) (*config.Setting, error) 
 	return s, nil
 }
 
-// pathOf returns the path that a key has in the last stage with a value there: the stages after it
-// may have removed the value. It fails with a *wording.Unknown, as the last stage words it, if no
-// stage has one.
+// pathOf returns a key's path in the last stage with a value there, or the *wording.Unknown of the
+// last stage.
 func pathOf(f *node.File, key string, stages []stage) (yamltext.Path, error) {
 	var unknown *wording.Unknown
 	for _, s := range slices.Backward(stages) {

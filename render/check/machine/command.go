@@ -159,8 +159,7 @@ func (c *inspection) source(f *node.File, key string) config.Place {
 	return c.explain(c.machine.Machine, f, key)
 }
 
-// proxy checks the flags and feature gates of kube-proxy, which runs on every machine as the same
-// object. An object that cannot be read is the finding of another check.
+// proxy checks kube-proxy's flags and gates. An object that cannot be read is another's finding.
 func (c *inspection) proxy() {
 	known, ok := flags.FindProgram(flags.Proxy, c.plan.Release.Minor)
 	for i := range c.machine.Node.Files {
