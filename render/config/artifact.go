@@ -12,8 +12,7 @@ import (
 	"kiln.dev/kiln/render/text/wording"
 )
 
-// LockPath returns the path of a configuration's lock: cluster.lock.yaml for cluster.yaml, and for
-// a configuration from standard input.
+// LockPath returns the path of the lock of a configuration, also of one from standard input.
 func LockPath(config string) string {
 	name := strings.TrimSuffix(strings.TrimSuffix(config, ".yaml"), ".yml")
 	if name == config {
@@ -40,8 +39,7 @@ func Flag(path string) string {
 	return " --config " + wording.ShellWord(path)
 }
 
-// FindArtifact returns a file that machines fetch. It comes from the lock if the cluster has one,
-// and else from kiln's own table. ok reports whether it is there.
+// FindArtifact returns a file that machines fetch, from the lock or else from kiln's own table.
 func (c *Cluster) FindArtifact(name, version, arch string) (a target.Artifact, ok bool) {
 	return target.FindArtifact(c.knownArtifacts(), name, version, arch)
 }
@@ -53,9 +51,8 @@ func (c *Cluster) knownArtifacts() []target.Artifact {
 	return target.PublishedArtifacts
 }
 
-// MachineArtifacts returns what a machine with these settings fetches, in the order of the table of
-// programs: names, versions and architectures, without URL and SHA-256. It is nil if the machine
-// fetches nothing.
+// MachineArtifacts returns what a machine with these settings fetches, without URL and SHA-256, in
+// the order of the table of programs.
 func (c *Cluster) MachineArtifacts(m *Machine) (out []target.Artifact) {
 	for _, p := range target.ProgramsOf(m.Binaries.Source, m.OS) {
 		version := p.Version
@@ -74,8 +71,7 @@ func (c *Cluster) KubeletVersion(m *Machine) string {
 	return cmp.Or(m.KubeletVersion, c.Spec.KubernetesVersion)
 }
 
-// AllArtifacts returns what the machines fetch, each once, in the order of the table of programs,
-// then by version and architecture. It has no URL and no SHA-256.
+// AllArtifacts returns what the machines fetch, each once, without URL and SHA-256, in order.
 func (c *Cluster) AllArtifacts() (out []target.Artifact) {
 	for i := range c.Spec.Nodes {
 		m := c.EffectiveNode(i)
@@ -121,9 +117,8 @@ func artifactURLProblem(text string) string {
 // PinsImages reports whether the lock of the cluster names the content of every image.
 func (c *Cluster) PinsImages() bool { return c.lock != nil && c.lock.Images != nil }
 
-// Pinned returns the reference of an image with the digest that the lock has for it. A reference
-// with a digest stays, and so does each one if the lock has no images. problem says why machines
-// may not run the image, "" if they may.
+// Pinned returns an image's reference with the digest of the lock, if the lock has images and the
+// reference none. problem says why machines may not run it.
 func (c *Cluster) Pinned(reference string) (pinned, problem string) {
 	if !c.PinsImages() {
 		return reference, ""

@@ -41,9 +41,8 @@ type FieldDoc struct {
 	Fields []string `json:"fields,omitempty"`
 }
 
-// Field returns the documentation of the field at a path. The path is as messages have it
-// (network.cni, nodes.addresses); a leading "spec." and list indices are ignored. The empty path is
-// the whole file. ok reports whether there is such a field.
+// Field returns the documentation of the field at a path as messages have it, with or without
+// "spec." and indices; "" is the whole file.
 func Field(path string) (doc FieldDoc, ok bool) {
 	path = withoutIndices(path)
 	t := reflect.TypeFor[Cluster]()

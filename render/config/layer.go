@@ -37,8 +37,7 @@ func (e *Effective) Sets(name string) bool {
 	return e.sets&(1<<structs[machineType].byName[name].machine) != 0
 }
 
-// At returns the path of a field in the narrowest layer. In the layer of the defaults it is the
-// name of the field.
+// At returns the path of a field in the narrowest layer; for a default, its name.
 func (e *Effective) At(name string) string {
 	if e.Layer == layerDefault {
 		return name
@@ -46,8 +45,7 @@ func (e *Effective) At(name string) string {
 	return e.Layer + "." + name
 }
 
-// Path returns the path of a field in the narrowest layer that sets it. If only the defaults set
-// it, or no layer, it is the name of the field.
+// Path returns the path of a field in the narrowest layer that sets it; for a default, its name.
 func (e *Effective) Path(name string) string {
 	for ; e.own != nil; e = e.wider {
 		if e.Sets(name) {
@@ -85,8 +83,7 @@ func newMachineDefaults() Machine {
 	return m
 }
 
-// EffectiveNode returns the settings of the i-th node. Machines of one role that set nothing
-// themselves share them: they must not be changed.
+// EffectiveNode returns the settings of the i-th node, which others may share: change nothing.
 func (c *Cluster) EffectiveNode(i int) *Effective {
 	n := &c.Spec.Nodes[i]
 	return c.role(n.Role).over(&n.Machine, "nodes", i)

@@ -13,8 +13,7 @@ import (
 	"kiln.dev/kiln/render/text/yamltext"
 )
 
-// ReadLock reads the lock of the configuration in the file path, from the folder dir; nil if there
-// is none. The error is of type Problems.
+// ReadLock reads the lock of the configuration path from dir; nil if there is none, or Problems.
 func ReadLock(path string, dir fs.FS) (*Locked, error) {
 	locked, problems := readLock(path, dir)
 	if len(problems) > 0 {

@@ -150,8 +150,7 @@ var instead = map[string]string{
 		"configuration, which kiln init writes",
 }
 
-// Recognize returns what a file is, and the flag that takes it, if there is one. what is "" for a
-// file that is not among those that lie around a cluster.
+// Recognize returns what a file is, "" if it is none around a cluster, and the flag that takes it.
 func Recognize(data []byte) (what, flag string) {
 	if bytes.HasPrefix(data, gzipMagic) {
 		return "a compressed file, such as a boot document (user-data)", ""

@@ -8,8 +8,7 @@ import (
 	"kiln.dev/kiln/render/text/yamltext"
 )
 
-// Place is the source of a value: the file, the field of the configuration or the part of kiln that
-// decides about it.
+// Place is the source of a value: a file, a field, or the part of kiln that decides.
 type Place struct {
 	File   string `json:"file,omitempty"` // of the user or of kiln's source; "" if it is in no file
 	Line   int    `json:"line,omitempty"`

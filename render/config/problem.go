@@ -9,8 +9,7 @@ import (
 	"kiln.dev/kiln/render/text/wording"
 )
 
-// Problem is one mistake in cluster.yaml: where it is, what was found, what was expected, and what
-// to do.
+// Problem is one mistake in cluster.yaml: where, what was found and expected, and what to do.
 type Problem struct {
 	ID      string `json:"id,omitempty"` // of a warning, or Placeholder; "" of other mistakes
 	File    string `json:"file,omitempty"`
@@ -75,8 +74,7 @@ func (p Problems) Shorten() Problems {
 	return append(p[:maxProblems:maxProblems], more)
 }
 
-// Summary returns the line that a command prints after the problems: their number, their files, and
-// that nothing was written.
+// Summary returns the line after the problems: their number, their files, nothing written.
 func (p Problems) Summary() string {
 	if len(p) == 0 {
 		return "kiln: no problems"
@@ -84,8 +82,7 @@ func (p Problems) Summary() string {
 	return "kiln: " + p.Count() + "; nothing was written"
 }
 
-// Count returns the number of problems, which are one or more, and their files: "2 problems in
-// cluster.yaml".
+// Count returns the number of problems, one or more, and their files.
 func (p Problems) Count() string {
 	n := 0
 	var files []string

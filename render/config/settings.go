@@ -102,8 +102,7 @@ func narrower(m settings, first, second string) string {
 	return first
 }
 
-// System returns the facts of the machine's operating system: the row of its os, with what its
-// profile says otherwise. ok reports whether the table has the system.
+// System returns the facts of the system: its row, if there is one, with what the profile says.
 func (m *Machine) System() (s target.System, ok bool) {
 	s, ok = target.SystemNamed(m.OS)
 	if !ok {

@@ -42,8 +42,7 @@ func (c *Cluster) SecretFiles() []string {
 	return c.source.marked
 }
 
-// Folder returns the files of a folder that an add-on names, by their slash paths relative to the
-// folder of cluster.yaml; nil if no add-on names it. Neither the map nor the bytes may be changed.
+// Folder returns the files of an add-on's folder by slash paths, nil for another. Change nothing.
 func (c *Cluster) Folder(path string) map[string][]byte {
 	if c.source == nil {
 		return nil

@@ -70,8 +70,7 @@ func (v *checker) nodeName(n *Node, at *yamltext.Location) {
 	}
 }
 
-// ServiceNames returns the names of the Service of the API server in a DNS domain. They stand in
-// its certificate.
+// ServiceNames returns the names of the API server's Service, which its certificate has.
 func ServiceNames(domain string) []string {
 	const service = "kubernetes.default.svc"
 	return []string{"kubernetes", "kubernetes.default", service, service + "." + domain}

@@ -149,8 +149,7 @@ func (v *checker) preload(m settings) {
 	}
 }
 
-// RegistryOf returns the index of the row for the images of a registry: its own, or that of all
-// registries without one; -1 if there is neither.
+// RegistryOf returns the index of a registry's row, or of that for all others; -1 without either.
 func RegistryOf(rows []Registry, host string) int {
 	i := slices.IndexFunc(rows, func(r Registry) bool { return r.Host == host })
 	if i < 0 {

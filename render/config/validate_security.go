@@ -41,8 +41,7 @@ var SysctlProfiles = map[string]map[string]string{
 	},
 }
 
-// ProtectKernelDefaults reports whether the kubelet of a machine does not start without
-// KernelDefaults.
+// ProtectKernelDefaults reports whether a machine's kubelet needs KernelDefaults to start.
 func (c *Cluster) ProtectKernelDefaults(m *Effective) bool {
 	if set, ok := m.Kubelet["protectKernelDefaults"].(bool); ok {
 		return set

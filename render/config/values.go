@@ -69,8 +69,7 @@ type RouteValues struct {
 	Via netip.Addr
 }
 
-// Values returns what the strings of c stand for; nil if Parse did not make c. It is shared and
-// must not be changed.
+// Values returns what the strings of c stand for, shared; nil if Parse did not make c.
 func (c *Cluster) Values() *Values { return c.values }
 
 // KubeletMinor returns the minor of the kubelet on a machine with these settings: that of its

@@ -36,7 +36,7 @@ var wings = []wing{
 	{"machine", []string{"render/machine", "manifests", "patches", "templates"}, 12883},
 	{"pki", []string{"pki"}, 4346},
 	{"plan", []string{"render/plan"}, 1792},
-	{"config", []string{"render/config"}, 12679},
+	{"config", []string{"render/config"}, 12658},
 	{"facts", []string{"render/facts"}, 2160},
 	{"kube", []string{"render/kube"}, 5733},
 	{"folder", []string{"render/folder"}, 1796},
