@@ -8,8 +8,10 @@ import (
 	"slices"
 	"strings"
 
-	"kiln.dev/kiln/render/facts/target"
+	core "k8s.io/api/core/v1"
 	"sigs.k8s.io/yaml"
+
+	"kiln.dev/kiln/render/facts/target"
 )
 
 // Image is an image that an object names, and the container or volume that has it.
@@ -115,4 +117,32 @@ func isLatest(reference string) bool {
 	name, digest := target.SplitDigest(reference)
 	_, tag, tagged := strings.Cut(name[strings.LastIndex(name, "/")+1:], ":")
 	return tag == "latest" || !tagged && digest == ""
+}
+
+// workload is an object with pods: its template, or the template of its Jobs.
+type workload struct {
+	Spec struct {
+		Template    core.PodTemplateSpec `json:"template"`
+		JobTemplate struct {
+			Spec struct {
+				Template core.PodTemplateSpec `json:"template"`
+			} `json:"spec"`
+		} `json:"jobTemplate"`
+	} `json:"spec"`
+}
+
+// PodTemplate returns the template of the object's pods, or nil if its kind has no pods. A Pod is
+// its own template. It fails if the object cannot be read.
+func (o Object) PodTemplate() (*core.PodTemplateSpec, error) {
+	var w workload
+	switch o.Kind {
+	case "Pod":
+		var pod core.PodTemplateSpec
+		return &pod, o.Decode(&pod)
+	case "DaemonSet", "Deployment", "Job", "ReplicaSet", "ReplicationController", "StatefulSet":
+		return &w.Spec.Template, o.Decode(&w)
+	case "CronJob":
+		return &w.Spec.JobTemplate.Spec.Template, o.Decode(&w)
+	}
+	return nil, nil
 }
