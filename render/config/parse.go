@@ -2,10 +2,10 @@ package config
 
 import (
 	"bytes"
-	"cmp"
 	"io/fs"
 	"reflect"
 	"regexp"
+	"strings"
 
 	"go.yaml.in/yaml/v3"
 
@@ -104,20 +104,23 @@ var knownFiles = []struct {
 	what, flag string
 	form       *regexp.Regexp
 }{
-	{
-		"a configuration of kubeadm", "",
-		regexp.MustCompile(`(?m)^apiVersion: "?kubeadm\.k8s\.io/`),
-	},
-	{
-		"a configuration of KubeKey", "",
-		regexp.MustCompile(`(?m)^apiVersion: "?kubekey\.kubesphere\.io/`),
-	},
+	{"a configuration", "config", regexp.MustCompile(
+		`\A(---\s+)?(#.*\n|\s)*apiVersion: "?kiln\.dev/\S+\s+kind: "?Cluster"?\s`)},
+	{ofKubeadm, "", ofGroup("kubeadm.k8s.io")},
+	{"a configuration of KubeKey", "", ofGroup("kubekey.kubesphere.io")},
+	{"a configuration of kOps", "", ofGroup("kops.k8s.io")},
+	{"a configuration of Cluster API", "", ofGroup(`([a-z]+\.)?cluster.x-k8s.io`)},
+	{"a configuration of k0s", "", ofGroup("k0s(ctl)?.k0sproject.io")},
+	{"a configuration of kind", "", ofGroup("kind.x-k8s.io")},
+	{"a configuration of k3d", "", ofGroup("k3d.io")},
+	{"a configuration of eksctl", "", ofGroup("eksctl.io")},
+	{ofKubelet, "", ofGroup("kubelet.config.k8s.io")},
 	{
 		"a machine configuration of Talos", "",
 		regexp.MustCompile(`(?ms)^version: "?v1alpha1"?\s*$.*^machine:|` +
 			`^machine:.*^version: "?v1alpha1"?\s*$|^apiVersion: "?v1alpha1"?\s*$`),
 	},
-	{"a Butane configuration", "", regexp.MustCompile(`(?m)^variant: "?[a-z0-9]+"?\s*$`)},
+	{ofButane, "", regexp.MustCompile(`(?m)^variant: "?[a-z0-9]+"?\s*$`)},
 	{"a bundle", "secrets", regexp.MustCompile(`(?m)^kind: "?Secrets"?\s*$`)},
 	{
 		"the public half of a bundle", "public",
@@ -134,20 +137,38 @@ var knownFiles = []struct {
 		regexp.MustCompile(`\A(#cloud-config\s|#!/|#include\s|Content-Type: multipart/)`),
 	},
 	{"a boot document (Ignition)", "", regexp.MustCompile(`\A\s*\{\s*"ignition":`)},
+	{"a configuration of k3s or RKE2", "", regexp.MustCompile(`(?m)^(cluster-(init|cidr)|cni|` +
+		`flannel-backend|node-(label|taint|ip|name)|tls-san|write-kubeconfig-mode):`)},
+	{"a configuration of RKE", "", regexp.MustCompile(
+		`(?m)^nodes:\n(  )?- (address|user|internal_address|ssh_key_path): `)},
+	{anObject, "", ofGroup(`(v1|apps|batch|rbac.authorization.k8s.io|networking.k8s.io)\b`)},
 }
 
 // gzipMagic is how a file compressed with gzip begins (RFC 1952).
 var gzipMagic = []byte{0x1f, 0x8b}
 
-// instead says what to do with a file that is no configuration; for any other file, the cluster's
-// configuration has to be named.
+// Files for which instead has more to say than of others.
+const (
+	ofKubeadm = "a configuration of kubeadm"
+	ofKubelet = "a configuration of the kubelet"
+	ofButane  = "a Butane configuration"
+	anObject  = "an object of Kubernetes"
+)
+
+// ofGroup matches a document whose apiVersion begins with a group, a pattern.
+func ofGroup(group string) *regexp.Regexp {
+	return regexp.MustCompile(`(?m)^apiVersion: "?` + group + `(/|"?\s*$)`)
+}
+
+// instead says what to do with a file that is no configuration of kiln's. For any other than these
+// and than configurations of other programs, the cluster's configuration has to be named.
 var instead = map[string]string{
-	"a configuration of kubeadm": "kiln init writes one of kiln's, " +
-		"and docs/kubeadm.md says which field is which",
-	"a configuration of KubeKey":       "kiln init writes one of kiln's",
-	"a machine configuration of Talos": "kiln init writes one of kiln's",
-	"a Butane configuration": "machines.butane takes it as a part of the cluster's " +
-		"configuration, which kiln init writes",
+	ofKubeadm: "kiln init writes one of kiln's, and docs/kubeadm.md says which field is which",
+	ofKubelet: "machines.kubelet takes its fields, in the cluster's configuration, which kiln " +
+		"init writes",
+	ofButane: "machines.butane takes it as a part of the cluster's configuration, which kiln " +
+		"init writes",
+	anObject: "addons takes files of them, in the cluster's configuration, which kiln init writes",
 }
 
 // Recognize returns what a file is, "" if it is none around a cluster, and the flag that takes it.
@@ -163,13 +184,17 @@ func Recognize(data []byte) (what, flag string) {
 	return "", ""
 }
 
+// otherFile returns the problem of a file that is not a configuration, "" if it may be one.
 func otherFile(data []byte) string {
 	switch what, flag := Recognize(data); {
 	case what == "" || flag == "config":
 		return ""
+	case instead[what] != "":
+		return "this is " + what + "; " + instead[what]
+	case strings.Contains(what, "configuration of "):
+		return "this is " + what + "; kiln init writes one of kiln's"
 	case flag == "":
-		return "this is " + what + "; " +
-			cmp.Or(instead[what], "name the cluster's configuration")
+		return "this is " + what + "; name the cluster's configuration"
 	default:
 		return "this is " + what + "; it belongs to --" + flag
 	}
