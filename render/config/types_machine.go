@@ -40,7 +40,7 @@ type Machine struct {
 	// Arch is the processor architecture.
 	Arch string `json:"arch,omitempty" enum:"amd64,arm64" default:"amd64"`
 	// KubeletVersion is the version of the kubelet on the machine, if it is not kubernetesVersion.
-	// It may be up to three minors older, and never newer.
+	// It may be up to three minors older, and of no newer minor.
 	KubeletVersion string `json:"kubeletVersion,omitempty" is:"kubeletVersion"`
 	// Binaries says where the kubelet, the container runtime and the CNI plugins come from. A
 	// narrower layer replaces binaries as a whole; with an empty one ({}) the image has them.

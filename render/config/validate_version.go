@@ -33,9 +33,9 @@ func (v *checker) kubeletVersion(text string, at *yamltext.Location) {
 	case problem != "":
 		v.report(at, "%s", problem)
 	case v.version == version{}: // versions has reported its problem
-	case parsed.compare(v.version) > 0:
-		v.report(at, "%s is newer than kubernetesVersion (%s), and a kubelet must not be newer "+
-			"than the API server; lower it", text, v.c.Spec.KubernetesVersion)
+	case parsed.minor > v.version.minor: // kubeadm, too, leaves patch releases out of it
+		v.report(at, "%s is newer than kubernetesVersion (%s), and a kubelet must not be of a "+
+			"newer minor than the API server; lower it", text, v.c.Spec.KubernetesVersion)
 	case parsed.minor < v.version.minor-target.KubeletSkew:
 		v.report(at, "%s is more than %d minors older than kubernetesVersion (%s); "+
 			"the version skew policy allows 1.%d and later",

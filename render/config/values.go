@@ -1,7 +1,6 @@
 package config
 
 import (
-	"cmp"
 	"fmt"
 	"net"
 	"net/netip"
@@ -182,10 +181,6 @@ func parseVersion(text string) (v version, problem string) {
 	minor, _ := strconv.Atoi(m[1]) // the pattern allows at most four digits
 	patch, _ := strconv.Atoi(m[2])
 	return version{minor, patch}, ""
-}
-
-func (a version) compare(b version) int {
-	return cmp.Or(cmp.Compare(a.minor, b.minor), cmp.Compare(a.patch, b.patch))
 }
 
 // cutPort cuts what may be meant as a port off an IPv6 address; port is "" if nothing there may.
