@@ -68,8 +68,8 @@ func TestCheck(t *testing.T) {
 				"spec.containers[a].livenessProbe.httpGet.port: want a whole number or a string, " +
 					"got a list",
 				"spec.containers[a].ports: want a list, got a map",
-				"spec.containers[a].resources.limits.cpu: want a quantity such as 500m or 2Gi, " +
-					"got a string",
+				`spec.containers[a].resources.limits.cpu: "banana" is not a quantity such as ` +
+					"500m or 2Gi",
 				"spec.containers[a].resources.requests: want a map, got a list",
 				"spec.containers[a].tty: want a boolean, got a whole number",
 			}},
@@ -98,10 +98,10 @@ func TestCheck(t *testing.T) {
 			want: []string{
 				`spec.containers[a].Resources: Container has no such field; ` +
 					`did you mean "resources"?`,
-				"spec.containers[a].resources.limits.cpu: want a quantity such as 500m or 2Gi, " +
-					"got a string",
-				"spec.containers[a].resources.limits.memory: want a quantity such as 500m or " +
-					"2Gi, got a string",
+				`spec.containers[a].resources.limits.cpu: "1e-99999999" is not a quantity such ` +
+					"as 500m or 2Gi",
+				`spec.containers[a].resources.limits.memory: "1e99999999" is not a quantity such ` +
+					"as 500m or 2Gi",
 			}},
 		{name: "too large", text: pod + "  priority: 3000000000\n" + container, want: []string{
 			"spec.priority: want a whole number (int32), got 3000000000",

@@ -42,6 +42,7 @@ var kubeletRules = inType("config/v1beta1.KubeletConfiguration ", map[string]Rul
 	"evictionSoftGracePeriod":                   {Check: gracePeriods},
 	"hairpinMode": OneOf("hairpin-veth", "none",
 		"promiscuous-bridge"),
+	"healthzBindAddress":          {Check: bindAddress},
 	"healthzPort":                 Port,
 	"imageGCHighThresholdPercent": Within(0, 100),
 	"imageGCLowThresholdPercent":  Within(0, 100),

@@ -17,8 +17,8 @@ import (
 var proxyRules = inType("config/v1alpha1.", map[string]Rule{
 	"KubeProxyConfiguration bindAddress":        {Check: address},
 	"KubeProxyConfiguration configSyncPeriod":   duration,
-	"KubeProxyConfiguration healthzBindAddress": {Check: hostPort},
-	"KubeProxyConfiguration metricsBindAddress": {Check: hostPort},
+	"KubeProxyConfiguration healthzBindAddress": {Check: hostPort("0.0.0.0:10256")},
+	"KubeProxyConfiguration metricsBindAddress": {Check: hostPort("127.0.0.1:10249")},
 	"KubeProxyConfiguration mode":               OneOf("iptables", "ipvs", "nftables"),
 	"KubeProxyConfiguration oomScoreAdj":        Within(-1000, 1000),
 	"KubeProxyConfiguration detectLocalMode": OneOf("ClusterCIDR", "NodeCIDR",
@@ -151,17 +151,28 @@ func address(v any) string {
 	return ""
 }
 
-func hostPort(v any) string {
-	s, _ := v.(string)
-	if net.ParseIP(s) != nil {
-		return "" // the default port follows
+// bindAddress is the rule of an address whose port stands in another field.
+func bindAddress(v any) string {
+	if v == "localhost" {
+		return ""
 	}
-	host, port, err := net.SplitHostPort(s)
-	n, wrong := strconv.Atoi(port)
-	if err != nil || net.ParseIP(host) == nil || wrong != nil || n < 0 || n > 65535 {
-		return Show(s) + " is not an address with a port, such as 0.0.0.0:10249"
+	return address(v)
+}
+
+// hostPort returns the rule of an address, with or without a port.
+func hostPort(example string) func(v any) string {
+	return func(v any) string {
+		s, _ := v.(string)
+		if net.ParseIP(s) != nil {
+			return "" // the default port follows
+		}
+		host, port, err := net.SplitHostPort(s)
+		n, wrong := strconv.Atoi(port)
+		if err != nil || net.ParseIP(host) == nil || wrong != nil || n < 0 || n > 65535 {
+			return Show(s) + " is not an address with a port, such as " + example
+		}
+		return ""
 	}
-	return ""
 }
 
 // nodePorts checks where Services with node ports are reached: networks, or words for addresses of

@@ -3,8 +3,10 @@ package kinds
 import (
 	"encoding/base64"
 	"math"
+	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"kiln.dev/kiln/render/text/wording"
@@ -77,6 +79,9 @@ func wholeNumber(v any, typ string) string {
 	return ""
 }
 
+// decimalBytes matches sizes as people write them, whose unit Kubernetes spells in another way.
+var decimalBytes = regexp.MustCompile(`^([0-9.]+) ?([kKmMgGtTpP])(i?[bB]|[iI])?$`)
+
 func wrongQuantity(v any) string {
 	switch v := v.(type) {
 	case int64, float64:
@@ -85,6 +90,10 @@ func wrongQuantity(v any) string {
 		if _, err := wording.ParseQuantity(v); err == nil {
 			return ""
 		}
+		if m := decimalBytes.FindStringSubmatch(v); m != nil {
+			return Show(v) + " is not a quantity; write " + m[1] + strings.ToUpper(m[2]) + "i"
+		}
+		return Show(v) + " is not a quantity such as 500m or 2Gi"
 	}
 	return "want a quantity such as 500m or 2Gi, got " + nameOf(v)
 }
