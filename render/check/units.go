@@ -28,6 +28,46 @@ func (c *inspection) checkOwnUnit(f *node.File) {
 	if problem := unitProblem(path.Base(f.Path), text); problem != "" {
 		c.failFile(f, problem)
 	}
+	if other := c.waitsFor(path.Base(f.Path)); other != "" {
+		c.failFile(f, "starts before "+other+" and, by After= and Before= of both or of others "+
+			"between them, behind it; systemd leaves one of them out; remove one of these lines")
+	}
+}
+
+// waitsFor returns the last unit on a way from a unit over those that it starts after back to
+// itself, "" if there is none.
+func (c *inspection) waitsFor(unit string) string {
+	after := map[string][]string{}
+	for _, f := range c.node.Files {
+		name := path.Base(strings.TrimSuffix(path.Dir(f.Path), ".d"))
+		if path.Dir(f.Path) == plan.UnitDir {
+			name = path.Base(f.Path)
+		} else if path.Dir(path.Dir(f.Path)) != plan.UnitDir || path.Ext(f.Path) != ".conf" {
+			continue
+		}
+		set := unitSettings(string(f.Content))
+		for _, list := range values(set, "Unit", "After") {
+			after[name] = append(after[name], strings.Fields(list)...)
+		}
+		for _, list := range values(set, "Unit", "Before") {
+			for _, later := range strings.Fields(list) {
+				after[later] = append(after[later], name)
+			}
+		}
+	}
+	seen := map[string]bool{}
+	for list := []string{unit}; len(list) > 0; list = list[1:] {
+		for _, next := range after[list[0]] {
+			if next == unit && list[0] != unit {
+				return list[0]
+			}
+			if !seen[next] {
+				seen[next] = true
+				list = append(list, next)
+			}
+		}
+	}
+	return ""
 }
 
 // needs are the settings of a kind of unit without one of which systemd refuses it (systemd 257,

@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 
+	"go.yaml.in/yaml/v3"
+
 	"kiln.dev/kiln/render/facts/target"
 	"kiln.dev/kiln/render/text/yamltext"
 )
@@ -205,6 +207,13 @@ func unread(name string) string {
 	return ""
 }
 
+// mentions reports whether a value of a document has a unit that reads a file.
+func mentions(n *yaml.Node, file string) bool {
+	return strings.Contains(n.Value, "EnvironmentFile=-"+file) ||
+		strings.Contains(n.Value, "EnvironmentFile="+file) ||
+		slices.ContainsFunc(n.Content, func(c *yaml.Node) bool { return mentions(c, file) })
+}
+
 // systemFiles warns of files that take the place of the system's, that nothing reads, or that give
 // rights to everybody.
 func (v *checker) systemFiles(files []File, at *yamltext.Location) {
@@ -212,7 +221,7 @@ func (v *checker) systemFiles(files []File, at *yamltext.Location) {
 		if why := systemFiles[f.Path]; why != "" {
 			v.warn(WarnSystemFile, at.Index(i).Key("path"), "%s: %s", f.Path, why)
 		}
-		if why := unread(f.Path); why != "" {
+		if why := unread(f.Path); why != "" && !mentions(v.root, f.Path) {
 			v.warn(WarnUnreadFile, at.Index(i).Key("path"), "%s is not read: %s", f.Path, why)
 		}
 		if strings.HasPrefix(f.Path, "/etc/sudoers") && len(f.Mode) == 4 && f.Mode[3]&2 != 0 {

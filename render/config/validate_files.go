@@ -28,6 +28,7 @@ func (v *checker) files(files []File, at *yamltext.Location) {
 		}
 		v.fileMode(&f, here.Key("mode"))
 		v.netplanFile(&f, here)
+		v.networkdFile(&f, here)
 		if !fileOwner.MatchString(f.Owner) {
 			v.report(here.Key("owner"), "%s is not an owner; write user:group, such as root:root",
 				quote(f.Owner))
