@@ -121,7 +121,8 @@ func TestBootLabelsLater(t *testing.T) {
 }
 
 // TestBootWakesKubelet: the kubelet starts again when the API server answers. That of a member that
-// joins does so once more if its Node is not Ready although Flannel has written its list of plugins.
+// joins does so once more, if its Node is not Ready although Flannel has written its list of
+// plugins.
 func TestBootWakesKubelet(t *testing.T) {
 	underAShell(t, func(t *testing.T, shell []string) {
 		for want, joins := range []bool{false, true} {
