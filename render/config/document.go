@@ -73,7 +73,7 @@ func readDocument(data []byte, r *reporter) *yaml.Node {
 	}
 	if second > 0 {
 		r.add(second, 1, "", "a second document begins here; one file describes one cluster. "+
-			"Remove everything from the --- on")
+			"Keep the document of kind Cluster, and remove the others")
 	}
 	return rootMap(root, r)
 }

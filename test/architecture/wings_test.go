@@ -38,7 +38,7 @@ var wings = []wing{
 	{"plan", []string{"render/plan"}, 1792},
 	{"config", []string{"render/config"}, 12714},
 	{"facts", []string{"render/facts"}, 2160},
-	{"kube", []string{"render/kube"}, 5754},
+	{"kube", []string{"render/kube"}, 5758},
 	{"folder", []string{"render/folder"}, 1796},
 	{"text", []string{"render/text"}, 2968},
 }

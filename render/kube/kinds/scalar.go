@@ -79,8 +79,8 @@ func wholeNumber(v any, typ string) string {
 	return ""
 }
 
-// decimalBytes matches sizes as people write them, whose unit Kubernetes spells in another way.
-var decimalBytes = regexp.MustCompile(`^([0-9.]+) ?([kKmMgGtTpP])(i?[bB]|[iI])?$`)
+// spelledSize matches sizes as people write them, whose unit Kubernetes spells in another way.
+var spelledSize = regexp.MustCompile(`^([0-9.]+) ?([kKmMgGtTpP])([iI]?)[bB]?$`)
 
 func wrongQuantity(v any) string {
 	switch v := v.(type) {
@@ -90,8 +90,12 @@ func wrongQuantity(v any) string {
 		if _, err := wording.ParseQuantity(v); err == nil {
 			return ""
 		}
-		if m := decimalBytes.FindStringSubmatch(v); m != nil {
-			return Show(v) + " is not a quantity; write " + m[1] + strings.ToUpper(m[2]) + "i"
+		if m := spelledSize.FindStringSubmatch(v); m != nil {
+			unit := strings.ToUpper(m[2]) + strings.ToLower(m[3])
+			if unit == "K" {
+				unit = "k"
+			}
+			return Show(v) + " is not a quantity; write " + m[1] + unit
 		}
 		return Show(v) + " is not a quantity such as 500m or 2Gi"
 	}
